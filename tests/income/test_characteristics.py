@@ -1,0 +1,126 @@
+"""Characteristics of a cohort, and the numbers that others have published."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.adult import load_adult
+from lib.errors import InputError
+from lib.income.characteristics import (
+    baseline_characteristics,
+    compare,
+    published_characteristics,
+    published_effect,
+    published_fit_quality,
+    side_by_side,
+)
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return baseline_characteristics(load_adult())
+
+
+@pytest.mark.parametrize(("table", "facts"), [("Table 1", 36), ("Table 4", 209)])
+def test_the_adult_column_of_the_paper_is_reproduced_to_the_last_digit(adult, table, facts):
+    both = compare(adult, published_characteristics("Adult", f"paper, {table}"))
+    assert len(both) == facts
+    counts = both["statistic"] == "count"
+    assert (both.loc[counts, "ours"] == both.loc[counts, "published"]).all()
+    printed = both.loc[~counts]
+    # One decimal is printed, so half of its last digit is what rounding explains.
+    assert ((printed["ours"] - printed["published"]).abs() <= 0.05 + 1e-9).all()
+
+
+def test_every_published_fact_about_adult_is_one_that_we_know(adult):
+    published = published_characteristics("Adult", "paper, Table 4")
+    ours = set(adult[["variable", "level", "statistic"]].itertuples(index=False))
+    assert set(published[["variable", "level", "statistic"]].itertuples(index=False)) == ours
+
+
+def test_published_counts_add_up_to_the_cohort():
+    for cohort, subjects in [("Adult", 30_162), ("IncomeSCM-1.0", 50_000)]:
+        facts = published_characteristics(cohort, "paper, Table 4")
+        counts = facts[(facts["statistic"] == "count") & (facts["level"] != "")]
+        assert (counts.groupby("variable")["value"].sum() == subjects).all()
+
+
+def test_a_level_without_subjects_is_counted_as_none():
+    frame = pd.DataFrame({"sex": pd.Categorical(["F", "F"], categories=["F", "M"])})
+    facts = baseline_characteristics(frame).set_index(["level", "statistic"])["value"]
+    assert facts["M", "count"] == 0 and facts["M", "share"] == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "rule"),
+    [
+        (pd.DataFrame({"age": []}), "at least one subject"),
+        (pd.DataFrame({"name": ["Ada"]}), "column 'name' is of type"),
+    ],
+)
+def test_what_cannot_be_described_is_refused(frame, rule):
+    with pytest.raises(InputError, match=rule):
+        baseline_characteristics(frame)
+
+
+def test_unknown_cohorts_and_sources_are_refused_with_the_known_ones():
+    with pytest.raises(InputError, match=r"'Eve' is unknown: expected one of IncomeSCM-1.0, Adult"):
+        published_characteristics("Eve", "paper, Table 1")
+    with pytest.raises(InputError, match="nothing of Adult: expected one of paper, Table 4, pap"):
+        published_characteristics("Adult", "published files")
+    with pytest.raises(InputError, match="'hearsay' is unknown"):
+        published_effect("hearsay")
+
+
+def test_fit_quality_is_kept_apart_from_characteristics():
+    assert published_fit_quality()["value"].tolist() == [
+        0.68, 0.70, 0.81, 0.77, 0.92, 0.11, 0.28, 0.93,
+    ]  # fmt: skip
+    facts = published_characteristics("IncomeSCM-1.0", "paper, Table 1")
+    assert set(facts["statistic"]) == {"count", "share", "mean", "lower quartile", "upper quartile"}
+
+
+def test_differences_are_points_for_shares_and_per_cent_for_the_rest():
+    names = ["variable", "level", "statistic", "value"]
+    published = pd.DataFrame(
+        [
+            ("sex", "F", "share", 20.0),
+            ("sex", "F", "count", 200.0),
+            ("loss", "", "mean", -50.0),
+            ("gain", "", "mean", 0.0),
+            ("debt", "", "mean", 0.0),
+            ("only published", "", "mean", 1.0),
+        ],
+        columns=names,
+    )
+    ours = published.iloc[[4, 3, 2, 1, 0]].assign(value=[0.0, 3.0, -60.0, 190.0, 21.5])
+    table = compare(ours, published)
+    assert table["variable"].tolist() == ["sex", "sex", "loss", "gain", "debt"]
+    assert table["difference"].tolist() == [1.5, -5.0, -20.0, np.inf, 0.0]
+    assert table["unit"].tolist() == ["percentage points", "%", "%", "%", "%"]
+
+
+def test_cells_show_what_is_known_and_rows_keep_the_first_cohort_order():
+    names = ["variable", "level", "statistic", "value"]
+    first = pd.DataFrame(
+        [
+            ("", "", "count", 30_162.0),
+            ("sex", "Male", "count", 20_380.0),
+            ("sex", "Male", "share", 67.57),
+            ("age", "", "mean", 38.44),
+        ],
+        columns=names,
+    )
+    second = pd.DataFrame(
+        [
+            ("income", "", "mean", 78_224.0),
+            ("income", "", "lower quartile", 34_574.0),
+            ("income", "", "upper quartile", 103_071.0),
+            ("sex", "Male", "share", 67.6),
+        ],
+        columns=names,
+    )
+    table = side_by_side({"first": first, "second": second})
+    assert table.index.tolist() == [("subjects", ""), ("sex", "Male"), ("age", ""), ("income", "")]
+    assert table["first"].tolist() == ["30,162", "20,380 (67.6 %)", "38.4", ""]
+    assert table["second"].tolist() == ["", "67.6 %", "", "78,224 (34,574 to 103,071)"]
