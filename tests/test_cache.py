@@ -1,0 +1,182 @@
+"""Results come back only from the code, versions and arguments that made them."""
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import ROOT, cache
+from lib.cache import alone, code_digest, folder_digest, kept, versions
+from lib.errors import InputError
+
+CALLS = []
+
+
+@kept
+def doubled(table: pd.DataFrame, factor: int = 2) -> pd.DataFrame:
+    """Multiply."""
+    CALLS.append(factor)
+    return table * factor
+
+
+@kept
+def draws(n: int) -> np.ndarray:
+    """Draw."""
+    CALLS.append(n)
+    return np.random.default_rng(0).random(n)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "results"))
+    CALLS.clear()
+    cache._memory.cache_clear()
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def table():
+    return pd.DataFrame({"hours": [1.5, 2.0]})
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("output.pkl"))
+
+
+def test_second_call_loads_the_same_values(table):
+    first, second = doubled(table), doubled(table)
+    pd.testing.assert_frame_equal(first, second)
+    assert CALLS == [2]
+
+
+def test_arguments_count_by_value_however_they_are_passed(table):
+    doubled(table, 3)
+    doubled(table.copy(), factor=3)
+    assert CALLS == [3]
+    doubled(table + 1, 3)
+    doubled(table, 4)
+    assert CALLS == [3, 3, 4]
+
+
+def test_signature_and_documentation_stay():
+    assert list(inspect.signature(doubled).parameters) == ["table", "factor"]
+    assert doubled.__doc__ == "Multiply."
+    assert doubled.__module__ == __name__
+
+
+def test_results_of_other_code_or_versions_never_come_back(monkeypatch):
+    draws(3)
+    for generation in ["a" * 16, "b" * 16]:
+        monkeypatch.setattr(cache, "_GENERATION", generation)
+        cache._memory.cache_clear()
+        draws(3)
+    assert CALLS == [3, 3, 3]
+
+
+def test_generation_depends_on_code_and_on_versions(monkeypatch):
+    now = cache._generation()
+    monkeypatch.setattr(cache, "code_digest", lambda: "other")
+    other_code = cache._generation()
+    monkeypatch.undo()
+    monkeypatch.setattr(cache, "versions", lambda: {"numpy": "0"})
+    assert len({now, other_code, cache._generation()}) == 3
+
+
+def test_old_generations_are_deleted_and_nothing_else(folder, monkeypatch):
+    for age, name in enumerate(["1" * 16, "2" * 16, "3" * 16, "not ours"]):
+        (folder / name).mkdir(parents=True)
+        os.utime(folder / name, (1000 - age, 1000 - age))
+    draws(3)
+    left = {path.name for path in folder.iterdir()}
+    assert left == {cache._GENERATION, "1" * 16, "not ours"}
+
+
+@pytest.mark.parametrize("n", [3, 100_000])
+def test_a_truncated_entry_is_computed_again_without_a_word(folder, n, capfd):
+    whole = draws(n)
+    (entry,) = entries(folder)
+    entry.write_bytes(entry.read_bytes()[: entry.stat().st_size // 2])
+    np.testing.assert_array_equal(draws(n), whole)
+    assert [n, n] == CALLS
+    draws(n)
+    assert [n, n] == CALLS, "the repaired entry is used"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_changed_byte_is_noticed(folder):
+    whole = draws(1000)
+    (entry,) = entries(folder)
+    damaged = bytearray(entry.read_bytes())
+    damaged[-2000] ^= 1
+    entry.write_bytes(damaged)
+    np.testing.assert_array_equal(draws(1000), whole)
+    assert CALLS == [1000, 1000]
+
+
+def test_an_unwritable_folder_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "file" / "results"))
+    with pytest.raises(InputError, match=r"cannot be kept in .*file/results: Not a directory"):
+        draws(3)
+
+
+def test_processes_share_results_and_one_of_them_computes(folder):
+    """Four processes with different string hashing ask at once; one does the work."""
+    program = (
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "import test_cache, pandas as pd\n"
+        "frame = pd.DataFrame({'level': ['No studies', 'Evening course'], 'age': [17, 90]})\n"
+        "test_cache.doubled(frame, 5); print(len(test_cache.CALLS))"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(1, 5)
+    ]
+    assert sorted(process.communicate()[0].strip() for process in processes) == ["0", "0", "0", "1"]
+
+
+def test_a_lock_is_held_by_one(tmp_path):
+    lock = tmp_path / "lock"
+    with alone(lock), pytest.raises(BlockingIOError), alone(lock, wait=False):
+        pass
+    with alone(lock, wait=False):
+        pass
+
+
+def test_folder_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
+    def digest_after(name: str, content: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        return folder_digest(tmp_path)
+
+    first = digest_after("fit.py", "a")
+    assert digest_after("__pycache__/fit.pyc", "x") == first
+    assert digest_after(".hidden", "x") == first
+    assert digest_after("fit.py", "b") != first
+    assert digest_after("fit.py", "a") == first
+    (tmp_path / "fit.py").rename(tmp_path / "refit.py")
+    assert folder_digest(tmp_path) != first
+    assert folder_digest(tmp_path / "missing") == folder_digest(tmp_path / "absent")
+
+
+def test_code_digest_is_that_of_lib():
+    assert code_digest() == folder_digest(ROOT / "lib")
+
+
+def test_versions_list_what_is_installed():
+    assert versions()["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert versions()["numpy"] == np.__version__
+    assert versions()["pandas"] == pd.__version__
+    assert "scikit-learn" in versions()
