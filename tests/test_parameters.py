@@ -1,0 +1,158 @@
+"""Parameters are read as written, checked by type, and written back in place."""
+
+import pytest
+
+from lib.errors import InputError
+from lib.parameters import Parameter, as_source, checked, read_parameters, with_values
+
+CELL = """\
+n_samples: int = 10_000  # subjects to draw
+horizon: int | None = None  # years; the specification's if None
+share: float = 0.5
+levels: list[str] = [
+    "No studies",  # the reference
+    "Étude à plein temps",
+]  # which to compare — in this order
+title: str = "# no comment"  # shown above the figure
+effect: float = -1.5
+kind: Literal["ate", "cate"] = "ate"
+"""
+
+
+def test_cell_is_read_in_order_with_types_defaults_and_meaning():
+    parameters = read_parameters(CELL)
+    assert list(parameters) == [
+        "n_samples",
+        "horizon",
+        "share",
+        "levels",
+        "title",
+        "effect",
+        "kind",
+    ]
+    assert parameters["n_samples"] == Parameter("n_samples", "int", 10_000, "subjects to draw")
+    assert parameters["horizon"].annotation == "int | None"
+    assert parameters["levels"].default == ["No studies", "Étude à plein temps"]
+    assert parameters["levels"].help == "which to compare — in this order"
+    assert parameters["title"].default == "# no comment"
+    assert parameters["title"].help == "shown above the figure"
+    assert parameters["share"].help == ""
+    assert parameters["effect"].default == -1.5
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("n = 5", "the parameters cell of worlds holds 'n = 5': expected `name: type = value"),
+        ("n: int", "holds 'n: int'"),
+        ("import os", "holds 'import os'"),
+        ("n: int = m * 2", "parameter 'n' of worlds is m [*] 2: expected a literal value"),
+        ("n: int = 'five'", "parameter 'n' of worlds is 'five': expected int"),
+        ("n: integer = 5", "parameter 'n' of worlds has the unknown type 'integer'"),
+        ("n: int = ", "the parameters cell of worlds is no Python"),
+    ],
+)
+def test_a_cell_that_breaks_the_rules_is_refused(source, message):
+    with pytest.raises(InputError, match=message):
+        read_parameters(source, "worlds")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        ("int", "10_000", 10_000),
+        ("int", "10000", 10_000),
+        ("int", "-3", -3),
+        ("float", "3", 3.0),
+        ("float", "1e-3", 0.001),
+        ("bool", "true", True),
+        ("bool", "False", False),
+        ("str", "10_000", "10_000"),
+        ("str", "None", "None"),
+        ("str | None", "Full-time studies", "Full-time studies"),
+        ("str | None", "None", None),
+        ("str | None", "null", None),
+        ("str | None", "5", "5"),
+        ("Optional[int]", "5", 5),
+        ("list[float]", "[0.1, 1]", [0.1, 1.0]),
+        ("list[str]", "[No studies, Evening course]", ["No studies", "Evening course"]),
+        ("dict", "{'a': 1}", {"a": 1}),
+        ("dict[str, int]", "{a: 1}", {"a": 1}),
+        ("Literal['ate', 'cate']", "cate", "cate"),
+    ],
+)
+def test_text_is_read_by_the_annotated_type(annotation, text, value):
+    read = Parameter("x", annotation, None).parse(text)
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        ("int", "5"),
+        ("int", 5.0),
+        ("int", True),
+        ("int", None),
+        ("bool", 1),
+        ("str", 5),
+        ("float", True),
+        ("list[int]", [1, "2"]),
+        ("Literal['ate', 'cate']", "att"),
+    ],
+)
+def test_values_of_other_types_are_refused(annotation, value):
+    with pytest.raises(InputError) as refusal:
+        Parameter("x", annotation, None).check(value, "worlds")
+    assert str(refusal.value) == f"parameter 'x' of worlds is {value!r}: expected {annotation}"
+
+
+def test_text_that_fits_no_reading_is_shown_as_typed():
+    with pytest.raises(InputError, match="parameter 'x' of worlds is 'ten': expected int"):
+        Parameter("x", "int", 0).parse("ten", "worlds")
+
+
+def test_given_values_join_the_defaults():
+    parameters = read_parameters(CELL)
+    values = checked(parameters, {"share": 1, "n_samples": 50})
+    assert values["share"] == 1.0
+    assert values["n_samples"] == 50
+    assert values["title"] == "# no comment"
+    assert list(values) == list(parameters)
+
+
+def test_unknown_names_are_refused_with_those_allowed():
+    parameters = read_parameters("n_samples: int = 1\nseed: int = 0")
+    with pytest.raises(InputError) as refusal:
+        checked(parameters, {"n_sample": 5}, "data_preparation")
+    assert str(refusal.value) == (
+        "parameter 'n_sample' of data_preparation is unknown: expected one of n_samples, seed"
+    )
+
+
+def test_values_are_written_in_place_and_all_else_stays():
+    values = {
+        "n_samples": 50_000,
+        "levels": ["Evening course"],
+        "title": 'It\'s "à part"',
+        "share": 0.5,
+        "kind": "cate",
+    }
+    written = with_values(CELL, values)
+    assert "n_samples: int = 50_000  # subjects to draw\n" in written
+    assert "levels: list[str] = ['Evening course']  # which to compare — in this order" in written
+    assert written.count("\n") == CELL.count("\n") - 3
+    read = read_parameters(written)
+    assert {name: read[name].default for name in values} == values
+    assert read["effect"].default == -1.5
+    assert [p.help for p in read.values()] == [p.help for p in read_parameters(CELL).values()]
+
+
+def test_defaults_leave_the_cell_as_it_is():
+    defaults = {name: p.default for name, p in read_parameters(CELL).items()}
+    assert with_values(CELL, defaults) == CELL
+
+
+@pytest.mark.parametrize("value", [0, -10_000, 1_000_000, 0.1, True, None, "it's", [1], {"a": 2}])
+def test_source_of_a_value_means_the_value(value):
+    assert eval(as_source(value)) == value
