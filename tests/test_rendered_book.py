@@ -1,0 +1,277 @@
+"""Every page, opened in a real browser: quiet, whole, and readable on a desk and on a phone.
+
+Needs a Chromium from the system's packages and a rendered book (``python -m lib book``), and is
+skipped with a message where either is absent.
+"""
+
+import doctest
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+import yaml
+
+from lib import ROOT
+
+RENDERED = ROOT / "_build" / "html"
+CHROMIUM = next(
+    filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), ""
+)
+DESK, PHONE = 1280, 390  # CSS pixels
+SMALLEST_TEXT = 14  # CSS pixels
+
+
+def pages_of(entry) -> Iterator[str]:
+    """Every page below an entry of the table of contents, in its order."""
+    for key in ["root", "file"]:
+        if key in entry:
+            yield entry[key]
+    for key in ["parts", "chapters", "sections"]:
+        for child in entry.get(key, []):
+            yield from pages_of(child)
+
+
+PAGES = list(pages_of(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))))
+
+
+class Anchors(HTMLParser):
+    """The places of a page that a link can point at."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.found = {"", "top"}  # both mean the beginning of any page
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found |= {
+            value for name, value in attrs if name == "id" or (tag, name) == ("a", "name")
+        }
+
+
+@lru_cache
+def anchors(file: Path) -> set[str]:
+    return Anchors(file.read_text(encoding="utf-8")).found
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The rendered book, served on this machine only."""
+    if not (RENDERED / "index.html").exists():
+        pytest.skip(f"no rendered book in {RENDERED}: run `python -m lib book` first")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=RENDERED))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if not CHROMIUM:
+        pytest.skip("no Chromium on this machine: install it from the system's packages")
+    playwright = pytest.importorskip("playwright.sync_api", reason="the extra `test` is missing")
+    quiet = ["background-networking", "component-update", "gpu", "sync", "dev-shm-usage"]
+    arguments = ["--no-first-run", *(f"--disable-{feature}" for feature in quiet)]
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path=CHROMIUM, args=arguments, chromium_sandbox=False
+        )
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser, url: str, home: str):
+    """Open a page of the book; yield it and the list of what went wrong while it loaded."""
+    page = browser.new_page(viewport={"width": DESK, "height": 900})
+    troubles = []
+    page.on("pageerror", lambda error: troubles.append(f"script error: {error}"))
+    page.on("requestfailed", lambda request: troubles.append(f"not loaded: {request.url}"))
+
+    def hear(message):
+        if message.type in {"error", "warning"}:
+            troubles.append(f"console {message.type}: {message.text}")
+
+    def look(response):
+        if response.status >= 400:
+            troubles.append(f"status {response.status}: {response.url}")
+
+    def guard(route):
+        if route.request.url.startswith((home, "data:", "blob:")):
+            route.continue_()
+        else:
+            troubles.append(f"request to elsewhere: {route.request.url}")
+            route.abort()
+
+    page.on("console", hear)
+    page.on("response", look)
+    page.route("**/*", guard)
+    try:
+        page.goto(url, wait_until="networkidle")
+        page.evaluate("() => window.MathJax?.startup?.promise.then(() => null)")
+        yield page, troubles
+    finally:
+        page.close()
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def visit(request, browser, address):
+    """Each page of the table of contents in turn, opened once for all of the tests below."""
+    file = RENDERED / f"{request.param}.html"
+    assert file.exists(), f"{request.param} is in _toc.yml but was not rendered"
+    with opened(browser, f"{address}/{request.param}.html", address) as (page, troubles):
+        yield page, troubles
+
+
+def test_page_loads_quietly_and_asks_nobody_else(visit):
+    _, troubles = visit
+    assert troubles == []
+
+
+def test_every_image_is_there_and_described(visit):
+    page, _ = visit
+    images = page.evaluate(
+        """() => [...document.images].map(image => ({
+            source: image.getAttribute('src').slice(0, 120), width: image.naturalWidth,
+            alt: (image.alt || '').trim()}))"""
+    )
+    assert images, "even the logo is missing"
+    for image in images:
+        assert image["width"] > 0, f"broken image {image['source']}"
+        # Sphinx fills a missing description with the name of the file.
+        described = image["alt"] and not image["alt"].endswith((".png", ".svg", ".jpg"))
+        assert described, f"no description of image {image['source']}: found {image['alt']!r}"
+
+
+def test_every_link_within_the_book_leads_somewhere(visit, address):
+    page, _ = visit
+    links = page.evaluate("() => [...document.querySelectorAll('a[href]')].map(link => link.href)")
+    inside = sorted({link for link in links if link.startswith(address)})
+    assert inside
+    for link in inside:
+        path, anchor = urldefrag(link)
+        file = RENDERED / unquote(urlsplit(path).path).lstrip("/")
+        file = file / "index.html" if file.is_dir() else file
+        assert file.is_file(), f"{link} leads nowhere"
+        if anchor and file.suffix == ".html":
+            assert unquote(anchor) in anchors(file), f"{link} names no place on its page"
+
+
+def test_no_link_leads_into_this_machine(visit, address):
+    page, _ = visit
+    links = page.evaluate("() => [...document.querySelectorAll('a[href]')].map(link => link.href)")
+    strange = [link for link in links if not link.startswith((address, "https://", "javascript:"))]
+    assert strange == []
+
+
+def test_mathematics_is_drawn(visit):
+    page, _ = visit
+    formulas, drawn, broken = page.evaluate(
+        """() => ['.math', '.math:has(mjx-container)', '[data-mjx-error]'].map(
+            selector => document.querySelectorAll(selector).length)"""
+    )
+    assert (drawn, broken) == (formulas, 0)
+    prose = page.evaluate(
+        """() => {
+            const copy = document.querySelector('article').cloneNode(true);
+            copy.querySelectorAll('pre, code, script, mjx-container').forEach(one => one.remove());
+            return copy.textContent;
+        }"""
+    )
+    for sign in ["$$", r"\(", r"\["]:
+        assert sign not in prose, f"raw {sign} in the prose"
+
+
+def test_headings_form_an_outline(visit):
+    page, _ = visit
+    assert page.evaluate("() => document.documentElement.lang") == "en"
+    levels = page.evaluate(
+        """() => [...document.querySelectorAll('article :is(h1, h2, h3, h4, h5, h6)')]
+            .map(heading => Number(heading.tagName[1]))"""
+    )
+    assert levels.count(1) == 1 and levels[0] == 1
+    for above, below in pairwise(levels):
+        assert below <= above + 1, f"a heading of level {below} follows one of level {above}"
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_page_is_readable(visit, width):
+    page, _ = visit
+    page.set_viewport_size({"width": width, "height": 844})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    small = page.evaluate(
+        """(smallest) => {
+            const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            const small = [];
+            while (words.nextNode()) {
+                const box = words.currentNode.parentElement, text = words.currentNode.data.trim();
+                if (!text || !box.checkVisibility({visibilityProperty: true})) continue;
+                if (box.closest('script, style, svg, mjx-container, sup, sub')) continue;
+                const size = parseFloat(getComputedStyle(box).fontSize);
+                if (size < smallest) small.push(`${size} px: ${text.slice(0, 60)}`);
+            }
+            return small;
+        }""",
+        SMALLEST_TEXT,
+    )
+    assert small == []
+
+
+def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
+    """What is wider than the screen can be scrolled to; nothing is cut off."""
+    page, _ = visit
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    lost = page.evaluate(
+        """() => [...document.querySelectorAll(
+                'article :is(p, li, table, pre, img, mjx-container)')].filter(one => {
+                if (!one.checkVisibility() || one.getBoundingClientRect().right <= innerWidth)
+                    return false;
+                for (let box = one; box && box.tagName !== 'ARTICLE'; box = box.parentElement)
+                    if (['auto', 'scroll'].includes(getComputedStyle(box).overflowX)) return false;
+                return true;
+            }).map(one => one.outerHTML.slice(0, 120))"""
+    )
+    assert lost == []
+
+
+def test_page_opens_from_a_file_without_a_server(browser, address):
+    home = RENDERED.as_uri()
+    with opened(browser, f"{home}/{PAGES[0]}.html", home) as (page, troubles):
+        assert page.locator("article mjx-container").count() > 0
+        assert troubles == []
+
+
+def test_search_finds_a_word_of_the_introduction(browser, address):
+    with opened(browser, f"{address}/search.html?q=counterfactual", address) as (page, troubles):
+        page.wait_for_selector("#search-results li a", timeout=10_000)
+        found = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
+        assert any(f"{PAGES[0]}.html" in link for link in found)
+        assert troubles == []
+
+
+def test_every_page_of_the_contents_is_listed_once():
+    assert len(PAGES) == len(set(PAGES)) > 3
+
+
+def test_examples_of_the_introduction_run():
+    text = (ROOT / "book" / "introduction.md").read_text(encoding="utf-8")
+    # A closing fence would count as output, an empty line ends it.
+    text = text.replace("```", "")
+    examples = doctest.DocTestParser().get_doctest(text, {}, "introduction", None, 0)
+    runner = doctest.DocTestRunner()
+    runner.run(examples)
+    assert runner.summarize().attempted >= 10
+    assert runner.failures == 0
