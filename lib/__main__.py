@@ -1,0 +1,234 @@
+"""The command line of the book: `python -m lib --help`."""
+
+import argparse
+import signal
+import sys
+import time
+from pathlib import Path
+
+from lib.errors import InputError
+
+_ABOUT = """\
+The Causal Benchmark Book: run it, rerun a page of it, or look what there is to run.
+
+Every page is a notebook that was executed with certain parameters. `book` makes
+the whole book, `run` executes one notebook with the values you choose, and `pages`
+lists the notebooks with their parameters.
+"""
+
+_EXAMPLES = """\
+examples:
+  python -m lib book                      the book, at its usual size
+  python -m lib book --edition quick      small samples: see everything work
+  python -m lib pages                     which notebooks there are, and their parameters
+  python -m lib run worlds -p n_samples 20_000 -p seed 3
+                                          one notebook, your values
+
+exit status: 0 all is well, 1 a page failed or the book has warnings,
+             2 the input breaks a rule, 130 interrupted
+"""
+
+_BOOK = """\
+Execute the pages of an edition that are not up to date, then render the book.
+
+A page is up to date if its notebook, its parameters, all of lib, the data and the
+versions of all dependencies are what they were when it was run. A page that fails
+does not stop the others and does not replace its last good version; the notebook
+as it failed is kept as book/executed/PAGE.failed.ipynb.
+"""
+
+_BOOK_EXAMPLES = """\
+examples:
+  python -m lib book --edition paper --workers 4    the sizes of the papers, four at a time
+  python -m lib book --no-render                    execute only
+  python -m lib book --force                        run every page again
+"""
+
+_RUN = """\
+Execute one notebook with the values you choose, and write a run record beside it.
+
+Names and types of parameters are checked before anything runs; `python -m lib pages`
+lists them. Nothing of the book changes, unless you point OUT there.
+"""
+
+_RUN_EXAMPLES = """\
+examples:
+  python -m lib run worlds
+  python -m lib run worlds -p n_samples 20_000 -p seed 3 -o twenty_thousand.ipynb
+  python -m lib run my_folder/my_notebook.ipynb
+"""
+
+_PAGES = """\
+List the pages of an edition: the notebook of each, whether it is up to date, and
+its parameters with type, value in this edition, and meaning. A star marks a value
+that is not the notebook's default.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What was typed after `python -m lib`; the process's own arguments if not given.
+
+    Returns
+    -------
+    int
+        0 all is well, 1 a page failed or the book has warnings, 2 the input breaks a rule, 130
+        interrupted.
+
+    Examples
+    --------
+    >>> main(["book", "--workers", "0"])
+    2
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "interrupted: finished pages are kept, run the same command to go on", file=sys.stderr
+        )
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    def described(about: str, examples: str = "") -> dict:
+        return {
+            "description": about,
+            "epilog": examples,
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+        }
+
+    parser = argparse.ArgumentParser("python -m lib", **described(_ABOUT, _EXAMPLES))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    book = commands.add_parser(
+        "book", help="execute what has changed, render the book", **described(_BOOK, _BOOK_EXAMPLES)
+    )
+    _add_edition(book)
+    book.add_argument(
+        "--workers", type=int, default=2, metavar="N", help="pages that run at a time (default: 2)"
+    )
+    book.add_argument("--no-render", action="store_true", help="execute the pages, render nothing")
+    book.add_argument("--force", action="store_true", help="run pages that are up to date, too")
+    book.set_defaults(command=_book)
+
+    run = commands.add_parser(
+        "run", help="execute one notebook with your values", **described(_RUN, _RUN_EXAMPLES)
+    )
+    run.add_argument(
+        "notebook", metavar="NOTEBOOK", help="a name from `python -m lib pages`, or the path of one"
+    )
+    run.add_argument(
+        "-p",
+        "--parameter",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="a parameter and its value; may be given several times",
+    )
+    run.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help="where it goes (default: NOTEBOOK_run.ipynb in the current folder)",
+    )
+    run.set_defaults(command=_run)
+
+    pages = commands.add_parser(
+        "pages", help="list notebooks, parameters, and what is up to date", **described(_PAGES)
+    )
+    _add_edition(pages)
+    pages.set_defaults(command=_pages)
+    return parser
+
+
+def _add_edition(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--edition",
+        default="default",
+        metavar="NAME",
+        help="quick, default or paper: a file of book/editions (default: default)",
+    )
+
+
+# The commands import what they need when they are called, so that --help answers at once.
+
+
+def _book(options: argparse.Namespace) -> int:
+    from lib.running import build
+
+    started = time.monotonic()
+    outcome = build(
+        options.edition, options.workers, render=not options.no_render, force=options.force
+    )
+    for problem in outcome.problems:
+        print(f"error: {problem}", file=sys.stderr)
+    print(
+        f"{len(outcome.ran)} pages run, {len(outcome.unchanged)} up to date, "
+        f"{len(outcome.problems)} problems, {time.monotonic() - started:.0f} s"
+    )
+    if outcome.index:
+        print(f"the book is at {outcome.index}")
+    return 1 if outcome.problems else 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from lib.parameters import known
+    from lib.running import Book, Run, execute, parameters_of, writable
+
+    notebook = Book().notebook(options.notebook)
+    parameters = parameters_of(notebook)
+    known(parameters, [name for name, _ in options.parameter], notebook.stem)
+    values = {name: parameters[name].parse(text, notebook.stem) for name, text in options.parameter}
+    output = options.output or Path(f"{notebook.stem}_run.ipynb")
+    if output.suffix != ".ipynb":
+        raise InputError(f"output {output} is no notebook: expected a name that ends with .ipynb")
+    if output.resolve() == notebook:
+        raise InputError(f"output {output} is the notebook itself: choose another name")
+    writable(output.resolve().parent)
+    problems = execute([Run(notebook, output.resolve(), values, Path.cwd())])
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    failed = output.with_suffix(".failed.ipynb")
+    if not problems:
+        print(f"{output}, with its run record in {output.with_suffix('.json').name}")
+    elif failed.exists():
+        print(f"the notebook as it failed is {failed}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _pages(options: argparse.Namespace) -> int:
+    from lib.parameters import as_source
+    from lib.running import Book, load_edition, parameters_of, why_stale
+
+    edition = load_edition(options.edition)
+    print(f"edition {options.edition}: {edition.about.strip()}")
+    for page in edition.pages:
+        state = why_stale(page) or "up to date"
+        print(f"\n{page.page}  (notebooks/{page.notebook}.ipynb; {state})")
+        for name, parameter in parameters_of(Book().notebook(page.notebook)).items():
+            value = page.parameters[name]
+            star = "" if value == parameter.default else " *"
+            print(f"  {name}: {parameter.annotation} = {as_source(value)}{star}  {parameter.help}")
+    return 0
+
+
+if __name__ == "__main__":
+    # To be asked to end is like Ctrl-C: stop the kernels first, leave nothing half-written.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main())
