@@ -60,8 +60,7 @@ examples:
 
 _PAGES = """\
 List the pages of an edition: the notebook of each, whether it is up to date, and
-its parameters with type, value in this edition, and meaning. A star marks a value
-that is not the notebook's default.
+its parameters with type, value in this edition, and meaning.
 """
 
 
@@ -97,9 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {where}{error.strerror or error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(
-            "interrupted: finished pages are kept, run the same command to go on", file=sys.stderr
-        )
+        print("interrupted: what was finished is kept; repeat the command", file=sys.stderr)
         return 130
 
 
@@ -222,9 +219,12 @@ def _pages(options: argparse.Namespace) -> int:
         state = why_stale(page) or "up to date"
         print(f"\n{page.page}  (notebooks/{page.notebook}.ipynb; {state})")
         for name, parameter in parameters_of(Book().notebook(page.notebook)).items():
-            value = page.parameters[name]
-            star = "" if value == parameter.default else " *"
-            print(f"  {name}: {parameter.annotation} = {as_source(value)}{star}  {parameter.help}")
+            value, default = page.parameters[name], parameter.default
+            line = f"  {name}: {parameter.annotation} = {as_source(value)}"
+            meaning = parameter.help
+            if value != default:
+                meaning = f"{meaning} (default: {as_source(default)})".strip()
+            print(f"{line}  # {meaning}" if meaning else line)
     return 0
 
 
