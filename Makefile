@@ -1,0 +1,48 @@
+# The two commands that matter are `make book` and `make test`. `make help` lists the rest.
+
+PYTHON ?= python3
+WORKERS ?= 2
+EDITION ?= default
+
+venv := .venv
+ifeq ($(OS),Windows_NT)
+bin := $(venv)/Scripts
+else
+bin := $(venv)/bin
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help book quick paper test clean
+
+help:  ## List these commands.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
+
+book: $(venv)/installed  ## Make the book: _build/html/index.html (EDITION=default, WORKERS=2).
+	$(bin)/python -m lib book --edition $(EDITION) --workers $(WORKERS)
+
+quick:  ## Make the book from small samples, to see everything work.
+	@$(MAKE) --no-print-directory book EDITION=quick
+
+paper:  ## Make the book at the sizes of the papers.
+	@$(MAKE) --no-print-directory book EDITION=paper
+
+test: $(venv)/installed-test  ## Run all tests, the examples in docstrings included.
+	$(bin)/python -m pytest -n $(WORKERS)
+
+clean:  ## Remove what runs have made: pages, the rendered book, kept results. Keeps .venv.
+	rm -rf _build book/executed .cache .pytest_cache .ruff_cache .hypothesis
+
+# The stamps make each installation happen once, and again when the lists of dependencies change.
+
+$(venv)/installed: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $(PYTHON) is no Python 3.11 or later; name one, as in: make book PYTHON=python3.12" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv $(venv)
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(bin)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+$(venv)/installed-test: $(venv)/installed
+	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
