@@ -354,3 +354,33 @@ def test_the_status_table_is_valid_where_values_hold_bars(tiny_book):
     assert row.replace("\\|", "").count("|") == 7
     record = json.loads(output.with_suffix(".json").read_text())
     assert record["command"] == "python -m lib run sums -p title 'a|b'"
+
+
+# --- Rendering --------------------------------------------------------------------------------
+
+
+def test_a_warning_of_the_renderer_is_a_problem_until_it_is_gone(tiny_book):
+    """Also the second time, when the renderer would skip the page that has not changed."""
+    tiny_book.add_edition("default", "about: x\npages:\n  - {page: total, notebook: sums}\n")
+    config = "title: Sums\nonly_build_toc_files: true\nexecute: {execute_notebooks: 'off'}\n"
+    (tiny_book.root / "_config.yml").write_text(config)
+    (tiny_book.root / "_toc.yml").write_text(
+        "format: jb-book\nroot: start\nchapters:\n  - file: book/executed/total\n"
+    )
+    start = tiny_book.root / "start.md"
+    start.write_text("# Start\n\n[away](nowhere.md)\n")
+    for _ in range(2):
+        (problem,) = build(book=tiny_book).problems
+        assert problem.startswith("rendering: ")
+        assert "start.md:3: WARNING" in problem
+        assert "nowhere.md" in problem
+
+    start.write_text("# Start\n\n```{include} book/executed/status_table.md\n```\n")
+    outcome = build(book=tiny_book)
+    assert outcome.problems == []
+    assert outcome.ran == []
+    status = outcome.index.with_name("start.html").read_text()
+    assert "The commands that repeat them" in status
+    assert 'href="book/executed/total.html"' in status
+    page = outcome.index.parent / "book" / "executed" / "total.html"
+    assert "Sum 3" in page.read_text()
