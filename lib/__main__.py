@@ -176,8 +176,8 @@ def _book(options: argparse.Namespace) -> int:
     for problem in outcome.problems:
         print(f"error: {problem}", file=sys.stderr)
     print(
-        f"{len(outcome.ran)} pages run, {len(outcome.unchanged)} up to date, "
-        f"{len(outcome.problems)} problems, {time.monotonic() - started:.0f} s"
+        f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
+        f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
     )
     if outcome.index:
         print(f"the book is at {outcome.index}")

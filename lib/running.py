@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -657,8 +658,9 @@ class _Display:
                 f"{page} {cell} {now - started:.0f} s"
                 for page, (cell, started) in self._running.items()
             ]
-            text = " · ".join([f"{self._finished} of {self._count} pages", *pages])
-            width = os.get_terminal_size(sys.stderr.fileno()).columns
+            done = [f"{self._finished} of {self._count} pages"] if self._count > 1 else []
+            text = " · ".join([*done, *pages])
+            width = shutil.get_terminal_size().columns
             print(f"\r\x1b[K{text[: width - 1]}", end="", file=sys.stderr, flush=True)
 
 

@@ -112,9 +112,9 @@ def test_a_failed_run_exits_with_one_and_shows_where_to_look(book, capsys):
 
 def test_book_says_what_it_did(book, capsys):
     assert main(["book", "--no-render"]) == 0
-    assert capsys.readouterr().out.startswith("1 pages run, 0 up to date, 0 problems, ")
+    assert capsys.readouterr().out.startswith("pages run: 1, up to date: 0, problems: 0; ")
     assert main(["book", "--no-render"]) == 0
-    assert capsys.readouterr().out.startswith("0 pages run, 1 up to date, 0 problems, ")
+    assert capsys.readouterr().out.startswith("pages run: 0, up to date: 1, problems: 0; ")
     assert main(["pages"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "edition default: A sum.",

@@ -1,0 +1,69 @@
+"""Every notebook runs with values that are not its defaults, and its source is in order."""
+
+import json
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from lib.running import Book, parameters_of, run_page
+
+#: Small, and away from the defaults, so that a value that a notebook holds fast shows.
+SMALL = {
+    "data_preparation": {"records_shown": 2},
+    "simulator_fitting": {"n_samples": 2_000, "sampling_seed": 5, "effect": "income"},
+}
+NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
+
+
+def test_every_notebook_has_its_small_run():
+    assert sorted(SMALL) == [path.stem for path in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("notebook", SMALL)
+def test_small_values_are_not_the_defaults(notebook):
+    parameters = parameters_of(Book().notebook(notebook))
+    for name, value in SMALL[notebook].items():
+        assert value != parameters[name].default
+
+
+@pytest.mark.parametrize("notebook", SMALL)
+def test_notebook_runs_with_small_values(notebook, tmp_path):
+    output = tmp_path / f"{notebook}.ipynb"
+    record = run_page(Book().notebook(notebook), output, SMALL[notebook])
+    assert record["status"] == "complete"
+    assert record["stderr"] == [], "a warning that a reader would have to wonder about"
+    shown = parameters_of(output)
+    assert {name: shown[name].default for name in SMALL[notebook]} == SMALL[notebook]
+    figures = [
+        (cell, data)
+        for cell in nbformat.read(output, 4).cells
+        if cell.cell_type == "code"
+        for data in (result.get("data", {}) for result in cell.outputs)
+        if any(kind.startswith("image/") for kind in data)
+    ]
+    for cell, _ in figures:
+        assert cell.metadata["mystnb"]["figure"]["caption"], "a figure without a caption"
+        assert cell.metadata["mystnb"]["image"]["alt"], "a figure without a text for the blind"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_source_holds_no_results(path):
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_parameters_say_what_they_mean(path):
+    for parameter in parameters_of(path).values():
+        assert parameter.help, f"{parameter.name} has no comment"
+
+
+def test_papermill_runs_a_notebook_from_any_folder(tmp_path):
+    command = [sys.executable, "-m", "papermill", str(Book().notebook("data_preparation"))]
+    options = ["out.ipynb", "-p", "records_shown", "1", "-k", "python3", "--no-progress-bar"]
+    subprocess.run([*command, *options], cwd=tmp_path, check=True, capture_output=True)
+    executed = nbformat.read(tmp_path / "out.ipynb", 4)
+    assert executed.metadata.papermill.parameters == {"records_shown": 1}
