@@ -31,7 +31,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 INK, FAINT = "#333333", "#C9CED3"
 
 #: Inches: at the width of a phone, type of 11 points is still about 11 pixels high.
-WIDTH = 5.4
+WIDTH = 4.8
 
 #: Inches between the rows of a causal graph, and half the height of a node's box.
 ROW, HALF_HEIGHT = 0.86, 0.13
@@ -300,15 +300,16 @@ def transition_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     _require_acyclic(graph, target)
     current = [name for name, step in nx.lexicographical_topological_sort(graph) if step == 0]
     places = {
-        (name, step): (0.0 if step == 0 else -2.4, -0.38 * current.index(name))
+        (name, step): (0.0 if step == 0 else -2.0, -0.38 * current.index(name))
         for name, step in graph.nodes
     }
-    port = max(_half_width(name) for name in current) + 0.04
-    axes = _canvas((-3.1, WIDTH - 3.1), (-0.38 * len(current) + 0.1, 0.6))
+    widest = max(_half_width(name) for name in current)
+    port, size = min(widest, 0.62) + 0.04, min(10, 10 * 0.62 / widest)
+    axes = _canvas((-2.65, WIDTH - 2.65), (-0.38 * len(current) + 0.1, 0.6))
     for cause, effect in sorted(graph.edges, key=lambda edge: edge[1] == target):
         (x, y), (x_effect, y_effect) = places[cause], places[effect]
         if cause[1] == 0:  # an arc on the right, the wider the further it reaches
-            start, end, bend = (port, y), (port, y_effect), -0.55
+            start, end, bend = (port, y), (port, y_effect), -0.5
         else:
             start = (x + _half_width(cause[0]), y)
             end = (x_effect - _half_width(effect[0]), y_effect)
@@ -316,8 +317,8 @@ def transition_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
         _edge(axes, start, end, effect == target, bend)
     for (name, step), place in places.items():
         is_cause = graph.has_edge((name, step), target)
-        _node(axes, place, name, (name, step) == target, is_cause)
-    for x, heading in ((-2.4, "previous step"), (0.0, "current step")):
+        _node(axes, place, name, (name, step) == target, is_cause, size)
+    for x, heading in ((-2.0, "previous step"), (0.0, "current step")):
         axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")
     return axes.figure
 
@@ -663,7 +664,7 @@ def _histograms(axes: Axes, values: dict[str, pd.Series], unit: str) -> None:
     axes.grid(axis="y")
     axes.set_ylabel("%")
     axes.set_xlabel(unit)
-    axes.locator_params(axis="x", nbins=4)
+    axes.locator_params(axis="x", nbins=2 if unit == DOLLARS else 4)
     if unit == DOLLARS:
         axes.xaxis.set_major_formatter("{x:,.0f}")
 

@@ -189,8 +189,8 @@ def side_by_side(cohorts: dict[str, pd.DataFrame]) -> pd.DataFrame:
     Parameters
     ----------
     cohorts : dict of str to pandas.DataFrame
-        Name of a column → characteristics, ours or published. The first cohort
-        decides on the order of the rows; rows that only a later one has follow.
+        Name of a column → characteristics, ours or published. The rows are those
+        of the first cohort.
 
     Returns
     -------
@@ -213,8 +213,7 @@ def side_by_side(cohorts: dict[str, pd.DataFrame]) -> pd.DataFrame:
     for name, facts in cohorts.items():
         wide = facts.pivot_table(index=NAMES[:2], columns="statistic", values="value", sort=False)
         columns.append(wide.apply(_cell, axis="columns").rename(name))
-    order = pd.concat([column.to_frame() for column in columns]).index.unique()
-    table = pd.concat(columns, axis="columns").reindex(order).dropna(how="all").fillna("")
+    table = pd.concat(columns, axis="columns").reindex(columns[0].index).fillna("")
     return table.rename(index={"": "subjects"}, level=0)
 
 
