@@ -214,8 +214,7 @@ class Mechanism(ABC):
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float] | None:
         """Say how well the fitted model predicts `values`: R² or AUC, None if nothing was fitted.
 
-        The AUC of more than two levels is the mean over levels of one against the rest,
-        weighted by frequency.
+        The AUC of more than two levels is the mean over levels of one against the rest.
         """
         return None
 
@@ -254,8 +253,7 @@ class CategoricalMechanism(Mechanism):
         probabilities = self.probabilities(parents)
         if probabilities.shape[1] == 2:
             return "AUC", float(roc_auc_score(values.codes, probabilities[:, 1]))
-        area = roc_auc_score(values.codes, probabilities, multi_class="ovr", average="weighted")
-        return "AUC", float(area)
+        return "AUC", float(roc_auc_score(values.codes, probabilities, multi_class="ovr"))
 
 
 def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -378,18 +376,22 @@ class Features:
         Rows are visited in sorted order, which also keeps the branches of neighbouring
         rows in a tree alike: forests run two to four times faster for it.
         """
-        key = 0
-        for name in self.slices:
+        key, combinations = np.zeros(1, dtype=np.int64), 1
+        # Numbers last: neighbouring rows then differ in a number, and share most of a path.
+        for name in sorted(self.slices, key=lambda name: name in self.scales):
             column = parents[name]
             if name in self.scales:
                 levels, codes = np.unique(column, return_inverse=True)
             else:
                 levels, codes = column.categories, column.codes
-            # Compressed after each parent, so that the key never overflows.
-            key = np.unique(key * len(levels) + codes.astype(np.int64), return_inverse=True)[1]
+            combinations *= len(levels)
+            if combinations >= 2**62:  # more would overflow: number the combinations that occur
+                distinct, key = np.unique(key, return_inverse=True)
+                combinations = len(distinct) * len(levels)
+            key = key * len(levels) + codes.astype(np.int64)
         _, rows, inverse = np.unique(key, return_index=True, return_inverse=True)
-        distinct = {name: parents[name][rows] for name in self.slices}
-        return model(self.matrix(distinct))[inverse]
+        profiles = {name: parents[name][rows] for name in self.slices}
+        return model(self.matrix(profiles))[inverse]
 
     def _standardised(self, name: str, parents: Mapping[str, Column]) -> np.ndarray:
         mean, deviation = self.scales[name]
@@ -818,7 +820,9 @@ class UniformRegressionSampler(GaussianRegressionSampler):
 class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
     r"""Zero with a fitted probability, else a regression with noise.
 
-    .. math:: V = [U_0 > \hat p_0(x)]\;\bigl(\hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U_1)\bigr)
+    .. math::
+        V = [U_0 > \hat p_0(x)]\;
+        \bigl(\hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U_1)\bigr)
 
     The classifier of zeros is fitted to all records, the regression to those that
     are not zero (IncomeSCM paper, Section 3.3).

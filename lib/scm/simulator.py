@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from lib.errors import InputError, one_of
 from lib.noise import uniforms
@@ -87,7 +88,7 @@ class Simulator(BaseEstimator):
             One row a person, a column for each variable that is observed. Numeric
             columns are numbers; anything else is categorical.
         seed : int
-            Of what is random in fitting (forests, for instance).
+            Of what is random in fitting; scikit-learn's `random_state` is this number.
 
         Returns
         -------
@@ -102,17 +103,22 @@ class Simulator(BaseEstimator):
         """
         if self.coupling not in COUPLINGS:
             raise InputError(f"coupling {self.coupling!r} is unknown: {one_of(COUPLINGS)}")
-        specification = self.specification
-        columns = _table_columns(table, specification)
+        columns = _table_columns(table, self.specification)
         self.initial_, self.transition_, self.kinds_ = {}, {}, {}
+        # One thread: on a table of this size more only wait for each other, and how sums
+        # are split between them would show in the last bits of the coefficients.
+        with threadpool_limits(1):
+            self._fit_mechanisms(columns, seed)
+        return self
+
+    def _fit_mechanisms(self, columns: Mapping[str, Column], seed: int) -> None:
+        specification = self.specification
         for name in specification.initial_order:
             variable = specification.variables[name]
             initial, transition = specification.build(name, self.coupling)
             later = dict.fromkeys([*variable.seq_parents_curr, *variable.seq_parents_prev])
             for mechanism, causes in ((initial, variable.parents), (transition, later)):
-                mechanism.fit(
-                    _observed(mechanism, causes, columns), columns.get(name), _fit_seed(seed, name)
-                )
+                mechanism.fit(_observed(mechanism, causes, columns), columns.get(name), seed)
             self.initial_[name], self.transition_[name] = initial, transition
             self.kinds_[name] = getattr(initial, "levels_", None)
             if getattr(transition, "levels_", self.kinds_[name]) != self.kinds_[name]:
@@ -121,7 +127,6 @@ class Simulator(BaseEstimator):
                     f"{_levels_in_words(self.kinds_[name])}, are not those of later steps, "
                     f"{_levels_in_words(transition.levels_)}"
                 )
-        return self
 
     def sample(
         self,
@@ -187,7 +192,7 @@ class Simulator(BaseEstimator):
             n_jobs=n_jobs,
             block=n if n_jobs == 1 else -(-n // n_jobs) if isinstance(n, int) else n,
         )
-        return pd.concat(blocks, ignore_index=True, copy=False)
+        return pd.concat(blocks, ignore_index=True)
 
     def blocks(
         self,
@@ -507,11 +512,6 @@ def _observed(mechanism: Mechanism, causes: Mapping | tuple, columns: Mapping) -
                     f"parent {cause!r}, which is not a column of the table"
                 )
     return Parents({cause: columns[cause] for cause in causes if cause in columns})
-
-
-def _fit_seed(seed: int, name: str) -> int:
-    """Return a 32-bit seed of the variable's own, as scikit-learn takes it."""
-    return int(uniforms(seed, f"{name}, fitting")[0, 0] * 2**32)
 
 
 def _code_type(levels: pd.CategoricalDtype) -> np.dtype:

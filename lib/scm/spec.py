@@ -179,19 +179,37 @@ class Specification:
         if not path.exists() and (ROOT / path).exists():
             path = ROOT / path
         try:
-            content = yaml.load(path.read_text(encoding="utf-8"), Loader=_NoDuplicates)
+            text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"specification {path} cannot be read: {error}") from error
+        return cls.from_text(text, str(path), types)
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        source: str = "specification",
+        types: Mapping[str, type[Mechanism]] | None = None,
+    ) -> "Specification":
+        """Read a specification from YAML text; see :meth:`from_yaml`.
+
+        Examples
+        --------
+        >>> Specification.from_text("variables: {age: {sampler: gaussian}}").initial_order
+        ['age']
+        """
+        try:
+            content = yaml.load(text, Loader=_NoDuplicates)
         except yaml.YAMLError as error:
-            raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+            raise InputError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
         if not isinstance(content, Mapping) or "variables" not in content:
-            raise InputError(f"{path}: the key 'variables' is missing")
+            raise InputError(f"{source}: the key 'variables' is missing")
         for key in content:
             if key in WITHOUT_MEANING["file"]:
-                warnings.warn(f"{path}: key {key!r} has no meaning here", stacklevel=2)
+                warnings.warn(f"{source}: key {key!r} has no meaning here", stacklevel=2)
             elif key not in ("variables", "title", "description"):
-                raise InputError(f"{path}: key {key!r} is unknown: expected variables")
-        return cls(content["variables"], source=str(path), types=types)
+                raise InputError(f"{source}: key {key!r} is unknown: expected variables")
+        return cls(content["variables"], source, types)
 
     def build(self, name: str, coupling: str = "gumbel") -> tuple[Mechanism, Mechanism]:
         """Make a variable's initial mechanism and its transition, neither of them fitted."""
