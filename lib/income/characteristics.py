@@ -86,6 +86,53 @@ def baseline_characteristics(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(facts, columns=[*NAMES, "value"])
 
 
+def cohort(world: pd.DataFrame, step: int = 1, outcome_step: int = 6) -> pd.DataFrame:
+    """Read a world as a study would: who they were at baseline, what they earned later.
+
+    This is the layout of the data set IncomeSCM-1.0.CATE (paper, Section 4.1, whose
+    t = 2 and T = 7 are steps 1 and 6 here).
+
+    Parameters
+    ----------
+    world : pandas.DataFrame
+        Long frame with columns `subject`, `t`, `studies`, `income` and others.
+    step : int
+        The baseline, at which studies are chosen and all variables are read.
+    outcome_step : int
+        When `income` is read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a subject. `income_prev` (US dollars) and `studies_prev` are those of
+        the step before the baseline, `income` (US dollars) that of the outcome step.
+
+    Raises
+    ------
+    InputError
+        If the world lacks one of the three steps.
+
+    Examples
+    --------
+    >>> world = pd.DataFrame({"subject": 0, "t": [0, 1, 2], "age": [20, 21, 22]})
+    >>> world = world.assign(studies=["Day", "No", "No"], income=[10, 20, 30])
+    >>> cohort(world, step=1, outcome_step=2)
+             age studies  income studies_prev  income_prev
+    subject
+    0         21      No      30          Day           10
+    """
+    at = {}
+    for t in (step - 1, step, outcome_step):
+        at[t] = world[world["t"] == t].set_index("subject").drop(columns="t")
+        if at[t].empty:
+            raise InputError(f"step {t} was not sampled: {one_of(world['t'].unique())}")
+    return at[step].assign(
+        income=at[outcome_step]["income"],
+        studies_prev=at[step - 1]["studies"],
+        income_prev=at[step - 1]["income"],
+    )
+
+
 def published_characteristics(cohort: str, source: str) -> pd.DataFrame:
     """Read what was published about a cohort, in the form of `baseline_characteristics`.
 

@@ -8,6 +8,7 @@ from lib.adult import load_adult
 from lib.errors import InputError
 from lib.income.characteristics import (
     baseline_characteristics,
+    cohort,
     compare,
     published_characteristics,
     published_effect,
@@ -39,8 +40,8 @@ def test_every_published_fact_about_adult_is_one_that_we_know(adult):
 
 
 def test_published_counts_add_up_to_the_cohort():
-    for cohort, subjects in [("Adult", 30_162), ("IncomeSCM-1.0", 50_000)]:
-        facts = published_characteristics(cohort, "paper, Table 4")
+    for name, subjects in [("Adult", 30_162), ("IncomeSCM-1.0", 50_000)]:
+        facts = published_characteristics(name, "paper, Table 4")
         counts = facts[(facts["statistic"] == "count") & (facts["level"] != "")]
         assert (counts.groupby("variable")["value"].sum() == subjects).all()
 
@@ -125,3 +126,24 @@ def test_cells_show_what_is_known_and_rows_are_those_of_the_first_cohort():
     assert table["first"].tolist() == ["30,162", "20,380 (67.6 %)", "38.4"]
     assert table["second"].tolist() == ["", "67.6 %", ""]
     assert side_by_side({"second": second})["second"]["income", ""] == "78,224 (34,574 to 103,071)"
+
+
+def test_a_cohort_takes_each_variable_from_its_own_step():
+    world = pd.DataFrame(
+        {
+            "subject": np.repeat([4, 5], 3),
+            "t": [0, 1, 2] * 2,
+            "age": [20, 21, 22, 60, 61, 62],
+            "studies": pd.Categorical(list("abcdef")),
+            "income": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        }
+    )
+    table = cohort(world, step=1, outcome_step=2)
+    assert table.index.tolist() == [4, 5]
+    assert table["age"].tolist() == [21, 61]
+    assert table["studies"].tolist() == ["b", "e"]
+    assert table["studies_prev"].tolist() == ["a", "d"]
+    assert table["income_prev"].tolist() == [1.0, 4.0]
+    assert table["income"].tolist() == [3.0, 6.0]
+    with pytest.raises(InputError, match="step 6 was not sampled: expected one of 0, 1, 2"):
+        cohort(world)
