@@ -167,7 +167,7 @@ def _add_edition(parser: argparse.ArgumentParser) -> None:
 
 
 def _book(options: argparse.Namespace) -> int:
-    from lib.running import build
+    from lib.building import build
 
     started = time.monotonic()
     outcome = build(
@@ -185,8 +185,9 @@ def _book(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from lib.editions import Book, parameters_of
     from lib.parameters import known
-    from lib.running import Book, Run, execute, parameters_of, writable
+    from lib.running import Run, execute, writable
 
     notebook = Book().notebook(options.notebook)
     parameters = parameters_of(notebook)
@@ -210,8 +211,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _pages(options: argparse.Namespace) -> int:
+    from lib.editions import Book, load_edition, parameters_of
     from lib.parameters import as_source
-    from lib.running import Book, load_edition, parameters_of, why_stale
+    from lib.running import why_stale
 
     edition = load_edition(options.edition)
     print(f"edition {options.edition}: {edition.about.strip()}")

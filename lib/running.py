@@ -1,14 +1,10 @@
-"""Running the book: papermill executes the pages, Jupyter Book renders them.
+"""Running pages: papermill executes notebooks, with a record of what went in.
 
-An *edition* is a YAML file that lists pages: a notebook, the name of its page and
-the parameters it is run with. :func:`build` executes those pages of an edition that
-are not up to date, each in a process of its own, and renders the book from them.
-
-A page is a pair of files in `book/executed`: the executed notebook and its *run record*
-(JSON), which holds digests of all that went in, times, versions and the command that
-repeats the run. A page is up to date if every digest in its record is still the same.
-A notebook that fails never replaces a good page: it is kept beside it as
-`<page>.failed.ipynb`, so that one can open it and look.
+A page is a pair of files: the executed notebook and its *run record* (JSON), which
+holds digests of all that went in, times, versions and the command that repeats the
+run. A page is up to date if every digest in its record is still the same. A notebook
+that fails never replaces a good page: it is kept beside it as `<page>.failed.ipynb`,
+so that one can open it and look.
 """
 
 import contextlib
@@ -16,7 +12,6 @@ import datetime
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -28,18 +23,17 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lib import ROOT
-from lib.cache import alone, folder_digest, versions
-from lib.errors import InputError, one_of
-from lib.parameters import Parameter, checked, read_parameters, with_values
+from lib.cache import folder_digest, versions
+from lib.editions import Book, Page, parameters_cell, read_notebook
+from lib.errors import InputError
+from lib.parameters import Parameter, as_source, checked, read_parameters, with_values
 
 #: Seconds between two lines about the same page, where progress is a log and no live line.
 _LINE_EVERY = 15
@@ -53,220 +47,6 @@ _SOCKET_PATH = 103
 
 class PageFailed(Exception):
     """A notebook raised an error; the message says which page, which cell, and what."""
-
-
-@dataclass(frozen=True)
-class Book:
-    """Where the parts of a book are.
-
-    Parameters
-    ----------
-    root : Path
-        The folder that holds `notebooks`, `book`, `lib` and `data`.
-
-    Examples
-    --------
-    >>> Book().executed.relative_to(ROOT).as_posix()
-    'book/executed'
-    """
-
-    root: Path = ROOT
-
-    @property
-    def notebooks(self) -> Path:
-        """The sources."""
-        return self.root / "notebooks"
-
-    @property
-    def editions(self) -> Path:
-        """Which notebook runs with which parameters."""
-        return self.root / "book" / "editions"
-
-    @property
-    def executed(self) -> Path:
-        """What papermill wrote, and the run records."""
-        return self.root / "book" / "executed"
-
-    @property
-    def index(self) -> Path:
-        """The first page of the rendered book."""
-        return self.root / "_build" / "html" / "index.html"
-
-    def notebook(self, name: str) -> Path:
-        """Return the source of a notebook, by name or path.
-
-        Raises
-        ------
-        InputError
-            If there is no such notebook.
-
-        Examples
-        --------
-        >>> Book().notebook("weather")
-        Traceback (most recent call last):
-        lib.errors.InputError: notebook 'weather' is unknown: ...
-        """
-        if name.endswith(".ipynb"):
-            path = Path(name)
-            if not path.is_file():
-                raise InputError(f"notebook {name} does not exist")
-            return path.resolve()
-        known = sorted(path.stem for path in self.notebooks.glob("*.ipynb"))
-        if name not in known:
-            raise InputError(f"notebook {name!r} is unknown: {one_of(known)}")
-        return self.notebooks / f"{name}.ipynb"
-
-
-class Page(BaseModel):
-    """One page of an edition: its name, its notebook, and the values it is run with.
-
-    Examples
-    --------
-    >>> Page(page="worlds", notebook="worlds", parameters={"n_samples": 500}).page
-    'worlds'
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    page: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    notebook: str
-    parameters: dict[str, Any] = {}
-
-
-class Edition(BaseModel):
-    """What the book consists of and how much of it is computed.
-
-    Examples
-    --------
-    >>> Edition(about="A page.", pages=[Page(page="worlds", notebook="worlds")]).pages[0].parameters
-    {}
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    about: str
-    pages: list[Page] = Field(min_length=1)
-
-
-# --- Editions ---------------------------------------------------------------------------------
-
-
-def load_edition(name: str, book: Book | None = None) -> Edition:
-    """Read and check an edition: its keys, its notebooks, and every parameter.
-
-    Parameters
-    ----------
-    name : str
-        A file of `book/editions`, without `.yml`; or the path of a YAML file.
-    book : Book, optional
-        Whose edition; this project's if not given.
-
-    Returns
-    -------
-    Edition
-        Its pages, with a value for every parameter of their notebooks.
-
-    Raises
-    ------
-    InputError
-        If the edition, a key, a notebook or a parameter is unknown or of the wrong type.
-
-    Examples
-    --------
-    >>> load_edition("pocket")
-    Traceback (most recent call last):
-    lib.errors.InputError: edition 'pocket' is unknown: expected one of default, paper, quick
-    """
-    book = book or Book()
-    if name.endswith((".yml", ".yaml")):
-        path = Path(name)
-        if not path.is_file():
-            raise InputError(f"edition {name} does not exist")
-    else:
-        known = sorted(path.stem for path in book.editions.glob("*.yml"))
-        if name not in known:
-            raise InputError(f"edition {name!r} is unknown: {one_of(known)}")
-        path = book.editions / f"{name}.yml"
-    try:
-        edition = Edition.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path.name} is no YAML: {' '.join(str(error).split())}") from None
-    except ValidationError as error:
-        raise InputError(f"{path.name}{_first_problem(error)}") from None
-
-    pages = []
-    for page in edition.pages:
-        if page.page in [earlier.page for earlier in pages]:
-            raise InputError(f"{path.name}: page {page.page!r} is listed twice")
-        try:
-            source = book.notebook(page.notebook)
-            values = checked(parameters_of(source), page.parameters, page.notebook)
-        except InputError as error:
-            raise InputError(f"{path.name}, page {page.page}: {error}") from None
-        pages.append(page.model_copy(update={"parameters": values}))
-    return edition.model_copy(update={"pages": pages})
-
-
-def _first_problem(error: ValidationError) -> str:
-    """Say in one sentence what pydantic found first, from the place on: `, page 2: key …`."""
-    problem = error.errors()[0]
-    location = list(problem["loc"])
-    in_page = len(location) > 1 and location[0] == "pages"
-    where = f", page {location[1] + 1}" if in_page else ""
-    key = ".".join(str(part) for part in (location[2:] if in_page else location))
-    if not key:
-        return f"{where} is {problem['input']!r}: expected a mapping of keys to values"
-    if problem["type"] == "extra_forbidden":
-        model = Page if in_page else Edition
-        return f"{where}: key {key!r} is unknown: {one_of(model.model_fields)}"
-    if problem["type"] == "missing":
-        return f"{where}: key {key!r} is missing"
-    rule = problem["msg"][0].lower() + problem["msg"][1:]
-    return f"{where}: key {key!r} is {problem['input']!r}: {rule}"
-
-
-def _read_notebook(path: Path) -> nbformat.NotebookNode:
-    try:
-        notebook = nbformat.read(path, as_version=4)
-        nbformat.validate(notebook)
-    except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError, AttributeError):
-        raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
-    return notebook
-
-
-def _parameters_cell(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
-            return cell
-    # Without such a cell, a notebook has no parameters.
-    return nbformat.v4.new_code_cell()
-
-
-def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """Return the parameters of a notebook, by name.
-
-    Parameters
-    ----------
-    notebook : Path
-        The source.
-
-    Raises
-    ------
-    InputError
-        If the file is no notebook, or its `parameters` cell breaks the rules
-        of :func:`lib.parameters.read_parameters`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> cell = nbformat.v4.new_code_cell("seed: int = 0", metadata={"tags": ["parameters"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "worlds.ipynb"
-    ...     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-    ...     parameters_of(path)
-    {'seed': Parameter(name='seed', annotation='int', default=0, help='')}
-    """
-    return read_parameters(_parameters_cell(_read_notebook(notebook)).source, notebook.stem)
 
 
 # --- Run records ------------------------------------------------------------------------------
@@ -296,7 +76,14 @@ def _record_path(output: Path) -> Path:
     return output.with_suffix(".json")
 
 
-def _failed_path(output: Path) -> Path:
+def failed_path(output: Path) -> Path:
+    """Return where a notebook is kept that failed on its way to be a page.
+
+    Examples
+    --------
+    >>> failed_path(Path("worlds.ipynb")).name
+    'worlds.failed.ipynb'
+    """
     return output.with_suffix(".failed.ipynb")
 
 
@@ -345,7 +132,7 @@ def why_stale(page: Page, book: Book | None = None) -> str | None:
     book = book or Book()
     output = book.executed / f"{page.page}.ipynb"
     record = read_record(output)
-    if _failed_path(output).exists():
+    if failed_path(output).exists():
         return "failed last time"
     if record is None or not output.is_file():
         return "not run yet"
@@ -381,15 +168,53 @@ def command_for(
     words = ["python", "-m", "lib", "run", notebook]
     for name, value in values.items():
         if value != parameters[name].default:
-            words += ["-p", name, value if isinstance(value, str) else repr(value)]
+            words += ["-p", name, value if isinstance(value, str) else as_source(value)]
     return shlex.join(words)
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all: beside, then renamed into place.
+
+    Parameters
+    ----------
+    path : Path
+        Where the text goes.
+    text : str
+        What the file holds afterwards.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "status.md", "All is well.")
+    ...     print((Path(folder) / "status.md").read_text())
+    All is well.
+    """
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")
     os.replace(part, path)
+
+
+def writable(folder: Path) -> None:
+    """Make a folder, and make sure that files can be written there.
+
+    Raises
+    ------
+    InputError
+        If they cannot.
+
+    Examples
+    --------
+    >>> writable(ROOT / "LICENSE" / "pages")
+    Traceback (most recent call last):
+    lib.errors.InputError: cannot write to ...pages: Not a directory
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Asking for permission is not enough: root has it even where the disk is read-only.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None
 
 
 # --- One page ---------------------------------------------------------------------------------
@@ -466,8 +291,8 @@ def run_page(
     lib.errors.InputError: parameter 'seed' of sums is unknown: none is allowed here
     """
     book = book or Book()
-    source = _read_notebook(notebook)
-    cell = _parameters_cell(source)
+    source = read_notebook(notebook)
+    cell = parameters_cell(source)
     parameters = read_parameters(cell.source, notebook.stem)
     values = checked(parameters, values or {}, notebook.stem)
     cell.source = with_values(cell.source, values)
@@ -516,15 +341,15 @@ def run_page(
         record["stderr"] = _settle(executed)
         text = nbformat.writes(executed)
         record["digests"]["output"] = _sha256(text.encode())
-        _write(output, text)
-        _write(_record_path(output), json.dumps(record, indent=1))
-        _failed_path(output).unlink(missing_ok=True)
+        write_whole(output, text)
+        write_whole(_record_path(output), json.dumps(record, indent=1))
+        failed_path(output).unlink(missing_ok=True)
         return record
     except OSError:
         raise
     except Exception as error:  # a cell's error, or a kernel that died
         if part.exists():
-            os.replace(part, _failed_path(output))
+            os.replace(part, failed_path(output))
         message = f"{output.stem}: cell {reached} of {len(code)}: {_one_line(error)}"
         raise PageFailed(message) from error
     finally:
@@ -745,7 +570,8 @@ def execute(runs: Iterable[Run], workers: int = 2, book: Book | None = None) -> 
             process.wait()
             processes.discard(process)
             process.stdout.close()
-            process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # what it never read is still in our buffer
+                process.stdin.close()
             if stopping.is_set():
                 return None
             if done is None and failure is None:
@@ -781,232 +607,3 @@ def execute(runs: Iterable[Run], workers: int = 2, book: Book | None = None) -> 
     finally:
         pool.shutdown(wait=True)
     return [future.result() for future in futures if future.result() is not None]
-
-
-# --- The whole book -----------------------------------------------------------------------------
-
-
-@dataclass
-class Outcome:
-    """What a build did, and what went wrong, one sentence each.
-
-    Examples
-    --------
-    >>> Outcome(ran=["worlds"]).problems
-    []
-    """
-
-    ran: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    index: Path | None = None
-
-
-def build(
-    edition: str = "default",
-    workers: int = 2,
-    *,
-    render: bool = True,
-    force: bool = False,
-    book: Book | None = None,
-) -> Outcome:
-    """Bring the pages of an edition up to date, then render the book.
-
-    Parameters
-    ----------
-    edition : str, default "default"
-        A file of `book/editions`, without `.yml`.
-    workers : int, default 2
-        How many pages run at a time.
-    render : bool, default True
-        Whether to render the book.
-    force : bool, default False
-        Whether to run pages that are up to date, too.
-    book : Book, optional
-        Which book; this project's if not given.
-
-    Returns
-    -------
-    Outcome
-        Which pages ran, and a sentence for each problem: a page that failed, a page that the table
-        of contents lists and nothing made, a warning of the renderer.
-
-    Raises
-    ------
-    InputError
-        If the edition breaks a rule, the folder for pages cannot be written, or another
-        build is at work in it.
-
-    Examples
-    --------
-    >>> build(workers=0)
-    Traceback (most recent call last):
-    lib.errors.InputError: workers is 0: expected at least 1
-    """
-    if workers < 1:
-        raise InputError(f"workers is {workers}: expected at least 1")
-    book = book or Book()
-    pages = load_edition(edition, book).pages
-    writable(book.executed)
-    outcome = Outcome()
-    try:
-        with alone(book.executed / ".lock", wait=False):
-            # What a killed run left behind; we are alone, so nobody is still writing it.
-            for part in book.executed.glob(".*.part*"):
-                part.unlink()
-            stale = [page for page in pages if force or why_stale(page, book)]
-            outcome.unchanged = [page.page for page in pages if page not in stale]
-            outcome.ran = [page.page for page in stale]
-            outcome.problems += execute([_run_for(page, book) for page in stale], workers, book)
-            _write_if_changed(book.executed / "status_table.md", status_table(pages, book))
-            outcome.problems += _missing_pages(book, edition)
-            if render:
-                outcome.problems += _render(book)
-                outcome.index = book.index if book.index.exists() else None
-    except BlockingIOError:
-        raise InputError(f"another build is at work in {book.executed}: wait for it") from None
-    return outcome
-
-
-def _run_for(page: Page, book: Book) -> Run:
-    output = book.executed / f"{page.page}.ipynb"
-    return Run(book.notebook(page.notebook), output, page.parameters, book.root)
-
-
-def writable(folder: Path) -> None:
-    """Make a folder, and make sure that files can be written there.
-
-    Raises
-    ------
-    InputError
-        If they cannot.
-
-    Examples
-    --------
-    >>> writable(ROOT / "LICENSE" / "pages")
-    Traceback (most recent call last):
-    lib.errors.InputError: cannot write to ...pages: Not a directory
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Asking for permission is not enough: root has it even where the disk is read-only.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None
-
-
-def _write_if_changed(path: Path, text: str) -> None:
-    """Write a file only if it differs, because the renderer reads again what is newer."""
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        _write(path, text)
-
-
-def _missing_pages(book: Book, edition: str) -> list[str]:
-    toc = book.root / "_toc.yml"
-    listed = re.findall(r"book/executed/(\w+)", toc.read_text() if toc.is_file() else "")
-    return [
-        f"_toc.yml lists book/executed/{name}, and there is no such page: edition {edition} "
-        "does not make it, or it failed"
-        for name in listed
-        if not (book.executed / f"{name}.ipynb").is_file()
-    ]
-
-
-def status_table(pages: Iterable[Page], book: Book | None = None) -> str:
-    """Return the state of every page as MyST Markdown: two tables and the commands.
-
-    Parameters
-    ----------
-    pages : iterable of Page
-        The pages of an edition.
-    book : Book, optional
-        Whose pages; this project's if not given.
-
-    Returns
-    -------
-    str
-        A table of pages, the command that repeats each, and a table of versions.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     table = status_table([Page(page="worlds", notebook="worlds")], Book(Path(folder)))
-    >>> print(table.splitlines()[2])
-    | `worlds` | `worlds` | | | | **not run** |
-    """
-    book = book or Book()
-    rows = ["| Page | Notebook | Parameters | Run (UTC) | Seconds | Status |", "|---" * 6 + "|"]
-    commands = []
-    seen_versions: dict[str, set[str]] = {name: {version} for name, version in versions().items()}
-    for page in pages:
-        output = book.executed / f"{page.page}.ipynb"
-        record = read_record(output)
-        failed = _failed_path(output).exists()
-        if record is None:
-            status = "**failed**" if failed else "**not run**"
-            rows.append(f"| `{page.page}` | `{page.notebook}` | | | | {status} |")
-            continue
-        values = ", ".join(f"`{name}={value!r}`" for name, value in record["parameters"].items())
-        when = record["started"][:16].replace("T", " ")
-        status = "**failed since**; this is the last good run" if failed else record["status"]
-        cells = [
-            f"{{doc}}`/book/executed/{page.page}`",
-            f"`{record['notebook']}`",
-            values.replace("|", "\\|"),
-            when,
-            f"{record['seconds']:.0f}",
-            status,
-        ]
-        rows.append(f"| {' | '.join(cells)} |")
-        commands.append(record["command"])
-        for name, version in record["versions"].items():
-            seen_versions.setdefault(name, set()).add(version)
-    return "\n".join(
-        [
-            *rows,
-            "",
-            "## The commands that repeat them",
-            "",
-            "```console",
-            *[f"$ {command}" for command in commands],
-            "```",
-            "",
-            "## Versions",
-            "",
-            "| Package | Version |",
-            "|---|---|",
-            *[f"| {name} | {', '.join(sorted(found))} |" for name, found in seen_versions.items()],
-            "",
-        ]
-    )
-
-
-def _render(book: Book) -> list[str]:
-    """Render the book with warnings as errors; return the warnings."""
-    build_folder = book.index.parent.parent
-    writable(build_folder)
-    unfinished = build_folder / ".unfinished"
-    # After a render that failed or was interrupted, everything is rendered again: otherwise pages
-    # that did not change would stay half-written, and their warnings would not come back.
-    everything = ["--all"] if unfinished.exists() else []
-    unfinished.touch()
-    print("rendering the book", file=sys.stderr, flush=True)
-    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    options = ["build", "-n", "-W", "--keep-going", *everything]
-    finished = subprocess.run(
-        [*jupyter_book, *options, str(book.root)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if finished.returncode == 0:
-        unfinished.unlink()
-        return []
-    said = re.sub(r"\x1b\[[0-9;]*m", "", finished.stdout + finished.stderr)
-    lines = said.strip().splitlines()
-    warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
-    return [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]

@@ -5,7 +5,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lib.running import Book
+from lib.editions import Book
 
 
 class TinyBook(Book):

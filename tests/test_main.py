@@ -7,7 +7,7 @@ import sys
 import nbformat
 import pytest
 
-from lib import running
+from lib import building, editions, running
 from lib.__main__ import main
 
 
@@ -16,7 +16,8 @@ def book(tiny_book, monkeypatch):
     """The tiny book, in the place of the real one, seen from an empty folder."""
     elsewhere = tiny_book.root / "elsewhere"
     elsewhere.mkdir()
-    monkeypatch.setattr(running, "Book", lambda *root: tiny_book)
+    for module in [building, editions, running]:
+        monkeypatch.setattr(module, "Book", lambda *root: tiny_book)
     monkeypatch.chdir(elsewhere)
     return tiny_book
 
@@ -129,7 +130,7 @@ def test_an_interrupt_is_one_line(book, monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "build", interrupted)
+    monkeypatch.setattr(building, "build", interrupted)
     assert main(["book"]) == 130
     assert capsys.readouterr().err == "interrupted: what was finished is kept; repeat the command\n"
 

@@ -1,6 +1,5 @@
-"""Pages are run when something changed, in good order, and never hide a failure."""
+"""Pages show what was run, are stale when something changed, and never hide a failure."""
 
-import json
 import os
 import signal
 import subprocess
@@ -13,93 +12,9 @@ import psutil
 import pytest
 
 from lib import ROOT, running
-from lib.cache import alone
+from lib.editions import Page, load_edition
 from lib.errors import InputError
-from lib.running import (
-    Page,
-    PageFailed,
-    Run,
-    build,
-    execute,
-    load_edition,
-    read_record,
-    run_page,
-    status_table,
-    why_stale,
-)
-
-# --- Editions ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["quick", "default", "paper"])
-def test_the_editions_of_the_book_are_valid_and_make_what_the_contents_list(name):
-    pages = [page.page for page in load_edition(name).pages]
-    listed = running.re.findall(r"book/executed/(\w+)", (ROOT / "_toc.yml").read_text())
-    assert sorted(pages) == sorted(listed)
-
-
-def test_an_edition_gives_every_parameter_a_value(tiny_book):
-    (page,) = load_edition("default", tiny_book).pages
-    assert page == Page(page="small_sum", notebook="sums", parameters={"n": 5, "title": "Sum"})
-
-
-PAGE = "about: x\npages:\n  - "
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("about: x", "draft.yml: key 'pages' is missing"),
-        ("about: x\npages: []", "draft.yml: key 'pages' is []: list should have at least 1 item"),
-        ("- 1", "draft.yml is [1]: expected a mapping of keys to values"),
-        ("about: x\npages: [1]\n", "draft.yml, page 1 is 1: expected a mapping of keys to values"),
-        ("page: x", "draft.yml: key 'about' is missing"),
-        ("a: [", "draft.yml is no YAML: "),
-        (
-            PAGE + "{page: a, notebook: sums}\nextra: 1",
-            "key 'extra' is unknown: expected one of about",
-        ),
-        (
-            PAGE + "{page: a, notebook: sums, parametrs: {}}",
-            "draft.yml, page 1: key 'parametrs' is unknown: expected one of page, notebook, param",
-        ),
-        (PAGE + "{page: a}", "draft.yml, page 1: key 'notebook' is missing"),
-        (PAGE + "{page: ../a, notebook: sums}", "draft.yml, page 1: key 'page' is '../a': string"),
-        (PAGE + "{page: 5, notebook: sums}", "draft.yml, page 1: key 'page' is 5: input should be"),
-        (
-            PAGE + "{page: a, notebook: sum}",
-            "draft.yml, page a: notebook 'sum' is unknown: expected sums",
-        ),
-        (
-            PAGE + "{page: a, notebook: sums, parameters: {m: 1}}",
-            "draft.yml, page a: parameter 'm' of sums is unknown: expected one of n, title",
-        ),
-        (
-            PAGE + "{page: a, notebook: sums, parameters: {n: five}}",
-            "draft.yml, page a: parameter 'n' of sums is 'five': expected int",
-        ),
-        (
-            PAGE + "{page: a, notebook: sums}\n  - {page: a, notebook: sums}",
-            "draft.yml: page 'a' is listed twice",
-        ),
-    ],
-)
-def test_an_edition_that_breaks_a_rule_is_refused_in_one_sentence(tiny_book, text, message):
-    tiny_book.add_edition("draft", text)
-    with pytest.raises(InputError) as refusal:
-        load_edition("draft", tiny_book)
-    assert message in str(refusal.value)
-    assert "\n" not in str(refusal.value)
-
-
-def test_a_damaged_notebook_is_refused(tiny_book):
-    path = tiny_book.notebook("sums")
-    path.write_text(path.read_text()[:50])
-    with pytest.raises(InputError, match=r"sums.ipynb is damaged: expected a notebook of format 4"):
-        load_edition("default", tiny_book)
-
-
-# --- One page ---------------------------------------------------------------------------------
+from lib.running import PageFailed, Run, execute, read_record, run_page, why_stale
 
 
 @pytest.fixture
@@ -217,7 +132,6 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
     failed = output.with_suffix(".failed.ipynb")
     assert cell_outputs(failed)[-1].ename == "ValueError"
     assert why_stale(Page(page="small_sum", notebook="sums"), book) == "failed last time"
-    assert "**failed since**" in status_table([Page(page="small_sum", notebook="sums")], book)
 
     book.add_notebook("sums", "n: int = 3  # terms", "n + 1")
     run_page(book.notebook("sums"), output, book=book)
@@ -234,45 +148,6 @@ def test_a_notebook_is_never_its_own_output(tiny_book):
         run_page(path, path, book=tiny_book)
 
 
-# --- Many pages -------------------------------------------------------------------------------
-
-
-def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
-    tiny_book.add_notebook("broken", "n: int = 1", "1 / 0")
-    tiny_book.add_notebook("dies", "n: int = 1", "import os\nos._exit(3)")
-    edition = "  - {page: small_sum, notebook: sums}\n  - {page: dies, notebook: dies}\n"
-    tiny_book.add_edition(
-        "mixed", f"about: x\npages:\n  - {{page: broken, notebook: broken}}\n{edition}"
-    )
-    (tiny_book.root / "_toc.yml").write_text(
-        "root: book/executed/small_sum\nchapters:\n  - file: book/executed/broken\n"
-    )
-    # A run that was killed while it wrote has left this.
-    leftover = tiny_book.executed / ".small_sum.part.ipynb"
-    leftover.write_text("{")
-
-    outcome = build("mixed", render=False, book=tiny_book)
-    assert outcome.ran == ["broken", "small_sum", "dies"]
-    assert outcome.problems[0] == "broken: cell 2 of 2: ZeroDivisionError: division by zero"
-    assert outcome.problems[1].startswith("dies: cell 2 of 2: DeadKernelError")
-    assert outcome.problems[2].startswith("_toc.yml lists book/executed/broken, and there is no")
-    assert len(outcome.problems) == 3
-    assert not leftover.exists()
-    shown = capfd.readouterr().err
-    assert "broken: FAILED\n" in shown
-    assert "small_sum: done in " in shown
-    assert "\r" not in shown, "no live line where there is no terminal"
-
-    table = (tiny_book.executed / "status_table.md").read_text()
-    assert "| `broken` | `broken` | | | | **failed** |" in table
-    assert "{doc}`/book/executed/small_sum`" in table
-    assert "$ python -m lib run sums\n" in table
-
-    tiny_book.add_edition("default", f"about: x\npages:\n{edition.splitlines()[0]}\n")
-    again = build("default", render=False, book=tiny_book)
-    assert (again.ran, again.unchanged) == ([], ["small_sum"])
-
-
 @pytest.fixture
 def slow_run(tiny_book):
     """A command that runs a page of many minutes; the process, its kernel and its folder."""
@@ -285,7 +160,8 @@ def slow_run(tiny_book):
     )
     (tiny_book.executed / "slow.ipynb").write_text("good")
     program = (
-        "from pathlib import Path; from lib.running import Book, Run, execute\n"
+        "from pathlib import Path\nfrom lib.editions import Book\n"
+        "from lib.running import Run, execute\n"
         f"book = Book(Path({str(tiny_book.root)!r}))\n"
         "run = Run(book.notebook('slow'), book.executed / 'slow.ipynb', {}, book.root)\n"
         "try: execute([run], book=book)\n"
@@ -330,57 +206,3 @@ def test_a_process_that_ends_without_a_word_is_a_failure(tiny_book, monkeypatch)
     monkeypatch.setattr(running.sys, "executable", "/bin/false")
     run = Run(tiny_book.notebook("sums"), tiny_book.executed / "a.ipynb", {}, tiny_book.root)
     assert execute([run], book=tiny_book) == ["a: its process ended with status 1"]
-
-
-def test_two_builds_at_once_are_refused(tiny_book):
-    with (
-        alone(tiny_book.executed / ".lock"),
-        pytest.raises(InputError, match="another build is at work"),
-    ):
-        build("default", render=False, book=tiny_book)
-
-
-def test_an_unwritable_folder_is_named_before_anything_runs(tiny_book):
-    tiny_book.executed.rmdir()
-    tiny_book.executed.write_text("a file in the way")
-    with pytest.raises(InputError, match=r"cannot write to .*executed: File exists"):
-        build("default", render=False, book=tiny_book)
-
-
-def test_the_status_table_is_valid_where_values_hold_bars(tiny_book):
-    output = tiny_book.executed / "small_sum.ipynb"
-    run_page(tiny_book.notebook("sums"), output, {"title": "a|b"}, book=tiny_book)
-    row = status_table([Page(page="small_sum", notebook="sums")], tiny_book).splitlines()[2]
-    assert row.replace("\\|", "").count("|") == 7
-    record = json.loads(output.with_suffix(".json").read_text())
-    assert record["command"] == "python -m lib run sums -p title 'a|b'"
-
-
-# --- Rendering --------------------------------------------------------------------------------
-
-
-def test_a_warning_of_the_renderer_is_a_problem_until_it_is_gone(tiny_book):
-    """Also the second time, when the renderer would skip the page that has not changed."""
-    tiny_book.add_edition("default", "about: x\npages:\n  - {page: total, notebook: sums}\n")
-    config = "title: Sums\nonly_build_toc_files: true\nexecute: {execute_notebooks: 'off'}\n"
-    (tiny_book.root / "_config.yml").write_text(config)
-    (tiny_book.root / "_toc.yml").write_text(
-        "format: jb-book\nroot: start\nchapters:\n  - file: book/executed/total\n"
-    )
-    start = tiny_book.root / "start.md"
-    start.write_text("# Start\n\n[away](nowhere.md)\n")
-    for _ in range(2):
-        (problem,) = build(book=tiny_book).problems
-        assert problem.startswith("rendering: ")
-        assert "start.md:3: WARNING" in problem
-        assert "nowhere.md" in problem
-
-    start.write_text("# Start\n\n```{include} book/executed/status_table.md\n```\n")
-    outcome = build(book=tiny_book)
-    assert outcome.problems == []
-    assert outcome.ran == []
-    status = outcome.index.with_name("start.html").read_text()
-    assert "The commands that repeat them" in status
-    assert 'href="book/executed/total.html"' in status
-    page = outcome.index.parent / "book" / "executed" / "total.html"
-    assert "Sum 3" in page.read_text()
