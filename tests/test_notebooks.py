@@ -14,6 +14,14 @@ from lib.running import run_page
 SMALL = {
     "data_preparation": {"records_shown": 2},
     "simulator_fitting": {"n_samples": 2_000, "sampling_seed": 5, "effect": "income"},
+    "worlds": {
+        "n_samples": 1_000,
+        "horizon": 5,
+        "seed": 7,
+        "intervention_step": 2,
+        "treatment": "Evening course",
+        "subject": 3,
+    },
 }
 NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
 
