@@ -52,6 +52,7 @@ def test_notebook_runs_with_small_values(notebook, tmp_path):
         for data in (result.get("data", {}) for result in cell.outputs)
         if any(kind.startswith("image/") for kind in data)
     ]
+    assert figures
     for cell, _ in figures:
         assert cell.metadata["mystnb"]["figure"]["caption"], "a figure without a caption"
         assert cell.metadata["mystnb"]["image"]["alt"], "a figure without a text for the blind"
