@@ -1,0 +1,151 @@
+"""Measure the simulator: fit quality, agreement with the published sample, time and memory.
+
+Run it from the project's folder::
+
+    .venv/bin/python benchmarks/simulator.py             # everything, about two minutes
+    .venv/bin/python benchmarks/simulator.py fit shares  # some of it
+
+Each measurement runs in a process of its own, so that its peak memory is its own.
+The bounds are those that the project has set itself; exit status 1 says that one is missed.
+"""
+
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from lib.adult import load_adult
+from lib.comparison import average_effect
+from lib.income import SPECIFICATIONS, fitted_simulator
+from lib.income.characteristics import (
+    baseline_characteristics,
+    cohort,
+    compare,
+    published_characteristics,
+    published_effect,
+    published_fit_quality,
+)
+from lib.scm import Simulator
+
+#: What is measured, what was found, and whether it is within its bound.
+Finding = tuple[str, str, bool]
+
+
+def fit() -> Iterator[Finding]:
+    adult = load_adult()
+    begun = time.process_time()
+    simulator = Simulator.from_yaml(SPECIFICATIONS / "income_scm_1.0.yml").fit(adult, seed=0)
+    seconds = time.process_time() - begun
+    yield "fitting, CPU seconds (at most 45)", f"{seconds:.1f}", seconds <= 45
+    quality = simulator.fit_quality(adult).set_index("variable")["value"]
+    for name, measure, paper in published_fit_quality().itertuples(index=False):
+        yield (
+            f"{measure} of {name} (paper {paper:.2f}, within 0.02)",
+            f"{quality[name]:.3f}",
+            abs(quality[name] - paper) <= 0.02,
+        )
+
+
+def published() -> Iterator[Finding]:
+    seen = fitted_simulator().sample(n=50_000, horizon=7, seed=0)
+    ours = baseline_characteristics(cohort(seen))
+    for source in ("paper, Table 1", "published files"):
+        table = compare(ours, published_characteristics("IncomeSCM-1.0", source))
+        for row in table.itertuples(index=False):
+            if row.statistic in ("share", "mean"):
+                bound = 1.0 if row.statistic == "share" else 3.0
+                yield (
+                    f"{source}: {row.statistic} of {row.variable} {row.level} "
+                    f"{row.published:,.2f}, within {bound:.0f} {row.unit}",
+                    f"{row.ours:,.2f}, {row.difference:+.2f}",
+                    abs(row.difference) <= bound,
+                )
+
+
+def effect() -> Iterator[Finding]:
+    simulator, worlds = fitted_simulator(), {}
+    for treatment in ("Full-time studies", "No studies"):
+        worlds[treatment] = simulator.sample(50_000, 7, seed=1, do={"studies": {1: treatment}})
+    found = average_effect(*worlds.values(), outcome="income", step=6)
+    released = published_effect("published files")["average effect"]
+    yield (
+        f"ATE in US dollars (published {released:,.0f}, within 900)",
+        f"{found.average:,.0f} ± {found.standard_error:.0f}",
+        abs(found.average - released) <= 900,
+    )
+
+
+def sampling() -> Iterator[Finding]:
+    simulator = fitted_simulator()
+    simulator.sample(n=1_000, horizon=2)  # what is done once, such as imports
+    begun = time.process_time()
+    simulator.sample(n=50_000, horizon=7, seed=0)
+    seconds = time.process_time() - begun
+    yield "50 000 × 7, CPU seconds (at most 4)", f"{seconds:.2f}", seconds <= 4
+    yield "50 000 × 7, peak MB (at most 600)", f"{_peak():.0f}", _peak() <= 600
+
+
+def streaming() -> Iterator[Finding]:
+    simulator = fitted_simulator()
+    seconds = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for n in (250_000, 1_000_000):
+            begun = time.process_time()
+            path = simulator.to_parquet(Path(folder) / "world.parquet", n=n, horizon=7, seed=0)
+            seconds[n] = time.process_time() - begun
+        size = path.stat().st_size / 2**20
+    ratio = seconds[1_000_000] / (4 * seconds[250_000])
+    yield "1 000 000 × 7 to Parquet, peak MB (at most 1 000)", f"{_peak():.0f}", _peak() <= 1_000
+    yield "1 000 000 × 7 to Parquet, CPU seconds", f"{seconds[1_000_000]:.0f}", True
+    yield "1 000 000 × 7 to Parquet, MB on disk", f"{size:.0f}", True
+    yield "time of 1 000 000 by 4 × 250 000 (0.9 to 1.1)", f"{ratio:.2f}", 0.9 <= ratio <= 1.1
+
+
+def bytes_alike() -> Iterator[Finding]:
+    simulator = fitted_simulator()
+    whole = simulator.sample(n=50_000, horizon=7, seed=3)
+    part = simulator.sample(n=1_000, horizon=7, seed=3)
+    yield "first 1 000 of 50 000 are the 1 000", "", part.equals(whole.head(7_000))
+    for block in (777, 16_384):
+        blocks = simulator.blocks(50_000, 7, seed=3, block=block)
+        alike = pd.concat(blocks, ignore_index=True).equals(whole)
+        yield f"blocks of {block:,}", "identical" if alike else "differ", alike
+    alike = simulator.sample(n=50_000, horizon=7, seed=3, n_jobs=2).equals(whole)
+    yield "two workers", "identical" if alike else "differ", alike
+
+
+def _peak() -> float:
+    """Return this process's peak memory in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+MEASUREMENTS = {
+    measurement.__name__: measurement
+    for measurement in (fit, published, effect, sampling, streaming, bytes_alike)
+}
+
+
+def _findings(name: str) -> list[Finding]:
+    return list(MEASUREMENTS[name]())
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:] or list(MEASUREMENTS)
+    if unknown := [name for name in chosen if name not in MEASUREMENTS]:
+        sys.exit(
+            f"measurement {unknown[0]!r} is unknown: expected one of {', '.join(MEASUREMENTS)}"
+        )
+    fitted_simulator()
+    missed = 0
+    for name in chosen:
+        with multiprocessing.get_context("spawn").Pool(1) as process:
+            for what, found, within in process.apply(_findings, (name,)):
+                print(f"{'ok    ' if within else 'MISSED'}  {what}: {found}", flush=True)
+                missed += not within
+    print(f"{missed} bounds missed")
+    sys.exit(missed > 0)
