@@ -112,13 +112,18 @@ def _write_if_changed(path: Path, text: str) -> None:
         write_whole(path, text)
 
 
-def _missing_pages(book: Book, edition: str) -> list[str]:
+def _listed(book: Book) -> list[str]:
+    """Return the executed pages that the table of contents lists."""
     toc = book.root / "_toc.yml"
-    listed = re.findall(r"book/executed/(\w+)", toc.read_text() if toc.is_file() else "")
+    text = toc.read_text(encoding="utf-8") if toc.is_file() else ""
+    return re.findall(r"book/executed/(\w+)", text)
+
+
+def _missing_pages(book: Book, edition: str) -> list[str]:
     return [
         f"_toc.yml lists book/executed/{name}, and there is no such page: edition {edition} "
         "does not make it, or it failed"
-        for name in listed
+        for name in _listed(book)
         if not (book.executed / f"{name}.ipynb").is_file()
     ]
 
@@ -144,37 +149,32 @@ def status_table(pages: Iterable[Page], book: Book | None = None) -> str:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = status_table([Page(page="worlds", notebook="worlds")], Book(Path(folder)))
     >>> print(table.splitlines()[2])
-    | `worlds` | `worlds` | | | | **not run** |
+    | `worlds` | **not run** | | | `worlds` |
     """
     book = book or Book()
-    rows = ["| Page | Notebook | Parameters | Run (UTC) | Seconds | Status |", "|---" * 6 + "|"]
+    rows = ["| Page | Status | Run (UTC) | Seconds | Notebook, parameters |", "|---" * 5 + "|"]
     commands = []
-    seen_versions: dict[str, set[str]] = {name: {version} for name, version in versions().items()}
+    listed = _listed(book)
+    found: dict[str, set[str]] = {name: {version} for name, version in versions().items()}
     for page in pages:
         output = book.executed / f"{page.page}.ipynb"
         record = read_record(output)
         failed = failed_path(output).exists()
+        # A page that the table of contents leaves out is not rendered: no link would find it.
+        name = f"{{doc}}`/book/executed/{page.page}`" if page.page in listed else f"`{page.page}`"
         if record is None:
             status = "**failed**" if failed else "**not run**"
-            rows.append(f"| `{page.page}` | `{page.notebook}` | | | | {status} |")
+            rows.append(f"| `{page.page}` | {status} | | | `{page.notebook}` |")
             continue
-        values = ", ".join(
-            f"`{name}={as_source(value)}`" for name, value in record["parameters"].items()
-        )
-        when = record["started"][:16].replace("T", " ")
         status = "**failed since**; this is the last good run" if failed else record["status"]
-        cells = [
-            f"{{doc}}`/book/executed/{page.page}`",
-            f"`{record['notebook']}`",
-            values.replace("|", "\\|"),
-            when,
-            f"{record['seconds']:.0f}",
-            status,
-        ]
+        when = record["started"][:16].replace("T", " ")
+        values = [f"`{key}={as_source(value)}`" for key, value in record["parameters"].items()]
+        source = f"`{record['notebook']}`: {', '.join(values)}" if values else record["notebook"]
+        cells = [name, status, when, f"{record['seconds']:.0f}", source.replace("|", "\\|")]
         rows.append(f"| {' | '.join(cells)} |")
         commands.append(record["command"])
-        for name, version in record["versions"].items():
-            seen_versions.setdefault(name, set()).add(version)
+        for package, version in record["versions"].items():
+            found.setdefault(package, set()).add(version)
     return "\n".join(
         [
             *rows,
@@ -189,7 +189,7 @@ def status_table(pages: Iterable[Page], book: Book | None = None) -> str:
             "",
             "| Package | Version |",
             "|---|---|",
-            *[f"| {name} | {', '.join(sorted(found))} |" for name, found in seen_versions.items()],
+            *[f"| {name} | {', '.join(sorted(seen))} |" for name, seen in found.items()],
             "",
         ]
     )
@@ -197,16 +197,12 @@ def status_table(pages: Iterable[Page], book: Book | None = None) -> str:
 
 def _render(book: Book) -> list[str]:
     """Render the book with warnings as errors; return the warnings."""
-    build_folder = book.index.parent.parent
-    writable(build_folder)
-    unfinished = build_folder / ".unfinished"
-    # After a render that failed or was interrupted, everything is rendered again: otherwise pages
-    # that did not change would stay half-written, and their warnings would not come back.
-    everything = ["--all"] if unfinished.exists() else []
-    unfinished.touch()
+    writable(book.index.parent.parent)
     print("rendering the book", file=sys.stderr, flush=True)
     jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    options = ["build", "-n", "-W", "--keep-going", *everything]
+    # --all: it takes seconds, and otherwise a page that did not change would keep old titles in its
+    # side bar, would stay half-written after an interrupt, and would not repeat its warnings.
+    options = ["build", "--all", "-n", "-W", "--keep-going"]
     finished = subprocess.run(
         [*jupyter_book, *options, str(book.root)],
         stdin=subprocess.DEVNULL,
@@ -216,7 +212,6 @@ def _render(book: Book) -> list[str]:
         errors="replace",
     )
     if finished.returncode == 0:
-        unfinished.unlink()
         return []
     said = re.sub(r"\x1b\[[0-9;]*m", "", finished.stdout + finished.stderr)
     lines = said.strip().splitlines()

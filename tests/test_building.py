@@ -38,8 +38,9 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     assert "\r" not in shown, "no live line where there is no terminal"
 
     table = (tiny_book.executed / "status_table.md").read_text()
-    assert "| `broken` | `broken` | | | | **failed** |" in table
+    assert "| `broken` | **failed** | | | `broken` |" in table
     assert "{doc}`/book/executed/small_sum`" in table
+    assert "| `dies` |" in table, "no link to a page that is not in the table of contents"
     assert "$ python -m lib run sums\n" in table
 
     tiny_book.add_edition("default", f"about: x\npages:\n{edition.splitlines()[0]}\n")
@@ -66,7 +67,7 @@ def test_the_status_table_is_valid_where_values_hold_bars(tiny_book):
     output = tiny_book.executed / "small_sum.ipynb"
     run_page(tiny_book.notebook("sums"), output, {"title": "a|b"}, book=tiny_book)
     row = status_table([Page(page="small_sum", notebook="sums")], tiny_book).splitlines()[2]
-    assert row.replace("\\|", "").count("|") == 7
+    assert row.replace("\\|", "").count("|") == 6
     record = json.loads(output.with_suffix(".json").read_text())
     assert record["command"] == "python -m lib run sums -p title 'a|b'"
 
