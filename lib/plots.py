@@ -591,7 +591,7 @@ def overlap(groups: dict[str, pd.Series], bins: int = 20) -> Figure:
     figure, axes = plt.subplots(figsize=(WIDTH, 3.0), layout="constrained")
     edges = np.linspace(0, 1, bins + 1)
     for k, (name, propensities) in enumerate(groups.items()):
-        shares = 100 * np.histogram(propensities, edges)[0] / len(propensities)
+        shares = 100 * np.histogram(propensities, edges)[0] / max(1, len(propensities))
         axes.stairs(shares, edges, color=COLOURS[k], linewidth=2, label=name)
         axes.stairs(shares, edges, color=COLOURS[k], alpha=0.15, fill=True)
     axes.set_yscale("log")
