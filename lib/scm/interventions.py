@@ -15,6 +15,7 @@ key ``range(1, 4)`` stands for several steps. What is done is one of
 """
 
 import inspect
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ import pandas as pd
 
 from lib.errors import InputError, one_of
 from lib.noise import uniforms
-from lib.scm.mechanisms import COUPLINGS, Column
+from lib.scm.mechanisms import COUPLINGS, Column, as_levels
 
 #: The kind of a variable: its levels, or None if it is a number.
 Levels = pd.CategoricalDtype | None
@@ -217,15 +218,18 @@ def _column(values: Any, place: str, levels: Levels, n: int) -> Column:
     """Return values as a column of the variable's kind, or say what is wrong with them."""
     if len(values) != n:
         raise InputError(f"{place}: one value a subject is needed, {n}: found {len(values)}")
+    if np.ndim(values) != 1:
+        raise InputError(f"{place}: one value a subject is needed: found shape {np.shape(values)}")
     if levels is None:
-        try:
-            numbers = np.asarray(values, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"{place}: a number is needed: found {values[0]!r}") from None
-        if not np.isfinite(numbers).all():
-            raise InputError(f"{place}: finite numbers are needed: found {values[0]!r}")
-        return numbers
-    column = pd.Categorical(values, dtype=levels)
+        column = np.asarray(values)
+        if column.dtype.kind not in "biuf":  # numpy would make a number of the text "40"
+            column = np.array([v if isinstance(v, numbers.Real) else np.nan for v in values])
+        wrong = ~np.isfinite(column)
+        if wrong.any():
+            found = values[int(wrong.argmax())]
+            raise InputError(f"{place}: finite numbers are needed: found {found!r}")
+        return column.astype(float)
+    column = as_levels(values, levels)
     if (column.codes < 0).any():
         unknown = next(v for v, code in zip(values, column.codes, strict=True) if code < 0)
         _known(unknown, levels, place)

@@ -24,7 +24,7 @@ specification language (IncomeSCM paper, Section 4).
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -119,7 +119,7 @@ def gumbel_max(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     >>> gumbel_max(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.2, 0.2], [0.7, 0.7]])).tolist()
     [1, 0]
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # towards -inf, which is meant
         scores = np.log(noise) / probabilities.T
     best, chosen = scores[0], np.zeros(scores.shape[1], dtype=np.int64)
     for level in range(1, len(scores)):
@@ -146,7 +146,10 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     for level in range(1, probabilities.shape[1]):
         cumulative.append(cumulative[-1] + probabilities[:, level])
     reached = noise[0] * cumulative[-1]
-    return sum((reached > below).astype(np.int64) for below in cumulative[:-1])
+    chosen = np.zeros(len(reached), dtype=np.int64)
+    for below in cumulative[:-1]:
+        chosen += reached > below
+    return chosen
 
 
 COUPLINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -180,6 +183,9 @@ class Mechanism(ABC):
     #: step earlier, is always there). A specification that does not declare them is refused.
     reads: ClassVar[tuple[str, ...]] = ()
     reads_previous: ClassVar[tuple[str, ...]] = ()
+
+    #: Whether it starts from the variable's own value a step earlier; then it cannot be initial.
+    continues: ClassVar[bool] = False
 
     noise_terms: ClassVar[int] = 0
 
@@ -268,6 +274,17 @@ def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
     # subject's value must not depend, by one bit, on the block it is computed in.
     total = functools.reduce(np.add, weights)
     return (np.asarray(weights) / total).T
+
+
+def as_levels(values: Iterable, levels: pd.CategoricalDtype) -> pd.Categorical:
+    """Return values as a category of these levels; the code of an unknown one is -1.
+
+    Examples
+    --------
+    >>> as_levels(["b", "c"], pd.CategoricalDtype(["a", "b"])).codes.tolist()
+    [1, -1]
+    """
+    return pd.Categorical.from_codes(levels.categories.get_indexer(values), dtype=levels)
 
 
 def is_level(previous: pd.Categorical) -> np.ndarray:
@@ -597,6 +614,8 @@ class BernoulliVariable(MultinomialVariable):
 class KeepPrevious(Mechanism):
     """The value stays what it was; a specification calls it ``None``."""
 
+    continues: ClassVar[bool] = True
+
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
         """Return the previous value."""
         return parents.previous[self.variable]
@@ -614,6 +633,8 @@ class IncrementSampler(Mechanism):
     """
 
     increment: float = 1.0
+
+    continues: ClassVar[bool] = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return the previous value, incremented."""
@@ -692,6 +713,8 @@ class LogisticTransitionSampler(LogisticSampler):
 
     c_prev: float = 0.0
     p_stay: Probability = 0.0
+
+    continues: ClassVar[bool] = True
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the mixture of staying and redrawing, shape (n, levels)."""

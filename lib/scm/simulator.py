@@ -8,6 +8,8 @@ intervention and counterfactual are the same program run again with one line
 changed.
 """
 
+import contextlib
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,7 +27,15 @@ from threadpoolctl import threadpool_limits
 from lib.errors import InputError, one_of
 from lib.noise import uniforms
 from lib.scm.interventions import Interventions, Situation
-from lib.scm.mechanisms import COUPLINGS, CategoricalMechanism, Column, Mechanism, Parents
+from lib.scm.mechanisms import (
+    COUPLINGS,
+    CategoricalMechanism,
+    Column,
+    KeepPrevious,
+    Mechanism,
+    Parents,
+    as_levels,
+)
 from lib.scm.spec import Specification
 
 #: Subjects simulated at a time where all do not fit into memory; no result depends on it.
@@ -51,6 +61,8 @@ class Simulator(BaseEstimator):
         The fitted mechanisms of step 0 and of later steps.
     kinds_ : dict of str to pandas.CategoricalDtype or None
         The levels of each variable; None if it is a number.
+    table_levels_ : dict of str to pandas.CategoricalDtype
+        The levels that the table had, of its categorical columns.
 
     Examples
     --------
@@ -106,6 +118,11 @@ class Simulator(BaseEstimator):
         if self.coupling not in COUPLINGS:
             raise InputError(f"coupling {self.coupling!r} is unknown: {one_of(COUPLINGS)}")
         columns = _table_columns(table, self.specification)
+        self.table_levels_ = {
+            name: column.dtype
+            for name, column in columns.items()
+            if isinstance(column, pd.Categorical)
+        }
         self.initial_, self.transition_, self.kinds_ = {}, {}, {}
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
@@ -118,16 +135,21 @@ class Simulator(BaseEstimator):
         for name in specification.initial_order:
             variable = specification.variables[name]
             initial, transition = specification.build(name, self.coupling)
-            later = dict.fromkeys([*variable.seq_parents_curr, *variable.seq_parents_prev])
-            for mechanism, causes in ((initial, variable.parents), (transition, later)):
+            # In a table nobody is seen twice: only causes at the same step can be learned from.
+            for mechanism, causes in (
+                (initial, variable.parents),
+                (transition, variable.seq_parents_curr),
+            ):
                 mechanism.fit(_observed(mechanism, causes, columns), columns.get(name), seed)
             self.initial_[name], self.transition_[name] = initial, transition
             self.kinds_[name] = getattr(initial, "levels_", None)
-            if getattr(transition, "levels_", self.kinds_[name]) != self.kinds_[name]:
+            keeps = isinstance(transition, KeepPrevious)
+            later = self.kinds_[name] if keeps else getattr(transition, "levels_", None)
+            if _level_names(later) != _level_names(self.kinds_[name]):
                 raise InputError(
                     f"variable {name!r}: its levels at step 0, "
                     f"{_levels_in_words(self.kinds_[name])}, are not those of later steps, "
-                    f"{_levels_in_words(transition.levels_)}"
+                    f"{_levels_in_words(later)}"
                 )
 
     def sample(
@@ -192,7 +214,7 @@ class Simulator(BaseEstimator):
             start=start,
             first=first,
             n_jobs=n_jobs,
-            block=n if n_jobs == 1 else -(-n // n_jobs) if isinstance(n, int) else n,
+            block=-(-n // joblib.effective_n_jobs(n_jobs)) if isinstance(n, int) else n,
         )
         return pd.concat(blocks, ignore_index=True)
 
@@ -268,18 +290,17 @@ class Simulator(BaseEstimator):
         blocks = self.blocks(n, horizon, **options)
         beside = path.with_name(f".{path.name}.partial")
         try:
-            writer = None
-            for frame in blocks:
-                batch = pa.Table.from_pandas(frame, preserve_index=False)
-                if writer is None:
-                    writer = pq.ParquetWriter(beside, batch.schema)
-                writer.write_table(batch)
-            writer.close()
+            batches = (pa.Table.from_pandas(frame, preserve_index=False) for frame in blocks)
+            batch = next(batches)
+            with pq.ParquetWriter(beside, batch.schema) as writer:
+                for batch in itertools.chain([batch], batches):
+                    writer.write_table(batch)
             os.replace(beside, path)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
         finally:
-            beside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # of a folder that is none
+                beside.unlink(missing_ok=True)
         return path
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
@@ -323,7 +344,14 @@ class Simulator(BaseEstimator):
             {name: self._column(frame[name], name) for name in self.kinds_ if name in frame}
             for frame in (now, before)
         ]
-        matrix = mechanism.probabilities(self._parents(variable, t, *columns))
+        try:
+            parents = self._parents(variable, t, *columns)
+        except KeyError as error:
+            raise InputError(
+                f"the probabilities of {variable!r} follow from {error.args[0]!r}, which is not a "
+                "column of the world"
+            ) from None
+        matrix = mechanism.probabilities(parents)
         return pd.DataFrame(
             np.broadcast_to(matrix, (len(now), matrix.shape[1])),
             index=pd.Index(now["subject"], name="subject"),
@@ -346,6 +374,9 @@ class Simulator(BaseEstimator):
         """
         check_is_fitted(self, "kinds_")
         columns = _table_columns(table, self.specification)
+        for name, levels in self.table_levels_.items():
+            if name in columns:
+                columns[name] = _in_levels(columns[name], name, levels)
         rows = []
         for name, variable in self.specification.variables.items():
             mechanism = self.initial_[name]
@@ -473,13 +504,20 @@ class Simulator(BaseEstimator):
                 raise InputError(f"column {name!r} must be numbers: found {series.iloc[0]!r}")
             column = series.to_numpy(dtype=float)
             wrong = ~np.isfinite(column)
-        else:
-            column = pd.Categorical(series, dtype=kind)
-            wrong = column.codes < 0
-        if wrong.any():
-            allowed = "finite numbers are expected" if kind is None else one_of(kind.categories, 50)
-            raise InputError(f"column {name!r}: found {series[wrong].iloc[0]!r}: {allowed}")
-        return column
+            if wrong.any():
+                found = series[wrong].iloc[0]
+                raise InputError(f"column {name!r} must be finite numbers: found {found!r}")
+            return column
+        return _in_levels(series, name, kind)
+
+
+def _in_levels(values: pd.Series | Column, name: str, levels: pd.CategoricalDtype) -> Column:
+    """Return values in the order of these levels, and refuse a level that is not among them."""
+    column = as_levels(values, levels)
+    if (column.codes < 0).any():
+        found = np.asarray(values)[column.codes < 0][0]
+        raise InputError(f"column {name!r}: found {found!r}: {one_of(levels.categories, 50)}")
+    return column
 
 
 def _table_columns(table: pd.DataFrame, specification: Specification) -> dict[str, Column]:
@@ -499,6 +537,8 @@ def _table_columns(table: pd.DataFrame, specification: Specification) -> dict[st
             columns[name] = series.array
         elif pd.api.types.is_numeric_dtype(series) and not of_levels:
             columns[name] = series.to_numpy(dtype=float)
+            if not np.isfinite(columns[name]).all():
+                raise InputError(f"the table's column {name!r} has values that are not finite")
         else:
             columns[name] = pd.Categorical(series)
     return columns
@@ -518,6 +558,11 @@ def _observed(mechanism: Mechanism, causes: Mapping | tuple, columns: Mapping) -
 
 def _code_type(levels: pd.CategoricalDtype) -> np.dtype:
     return pd.Categorical([], dtype=levels).codes.dtype
+
+
+def _level_names(levels: pd.CategoricalDtype | None) -> list | None:
+    """Return the levels in their order, which the comparison of pandas overlooks."""
+    return None if levels is None else list(levels.categories)
 
 
 def _levels_in_words(levels: pd.CategoricalDtype | None) -> str:

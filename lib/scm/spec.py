@@ -266,10 +266,10 @@ class Specification:
         where = f"{self.source}: variable {name!r}"
         if not isinstance(entry, Mapping):
             raise InputError(f"{where} must be a mapping of keys: found {entry!r}")
-        for key in WITHOUT_MEANING["variable"]:
-            if key in entry:
-                warnings.warn(f"{where}: key {key!r} has no meaning here", stacklevel=4)
-        kept = {key: v for key, v in entry.items() if key not in WITHOUT_MEANING["variable"]}
+        kept = _with_meaning(entry, "variable", where)
+        for key in ("sampler", "seq_sampler"):
+            if isinstance(kept.get(key), Mapping):
+                kept[key] = _with_meaning(kept[key], "sampler", f"{where}, {key}")
         try:
             return Variable(**kept)
         except ValidationError as error:
@@ -286,9 +286,7 @@ class Specification:
         fields = [field for field in kind.__dataclass_fields__ if field != "variable"]
         given, options = {}, {}
         for parameter, value in sampler.parameters.items():
-            if parameter in WITHOUT_MEANING["sampler"]:
-                warnings.warn(f"{where}: key {parameter!r} has no meaning here", stacklevel=2)
-            elif parameter in fields or "options" not in fields:
+            if parameter in fields or "options" not in fields:
                 given[parameter] = self._referred(where, parameter, value, references)
             else:
                 options[parameter] = value
@@ -332,6 +330,20 @@ class Specification:
 
     def _check_reads(self, name: str, initial: Mechanism, transition: Mechanism) -> None:
         variable = self.variables[name]
+        if initial.continues or initial.reads_previous:
+            raise InputError(
+                f"{self.source}: variable {name!r}, sampler: {type(initial).__name__} reads the "
+                "step before, which the first step does not have"
+            )
+        for key, mechanism, place in (
+            ("sampler", initial, "parents"),
+            ("seq_sampler", transition, "seq_parents_curr"),
+        ):
+            if mechanism.learns_from_parents and not getattr(variable, place):
+                raise InputError(
+                    f"{self.source}: variable {name!r}, {key}: {type(mechanism).__name__} learns "
+                    f"from {place}: found none"
+                )
         drawn_again = INITIAL in variable.seq_sampler.parameters.values()
         needs = [
             ("sampler", initial, "parents", initial.reads, variable.parents),
@@ -364,13 +376,23 @@ class _NoDuplicates(yaml.SafeLoader):
     """The safe loader, but a key that stands twice is an error, not the last one wins."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        # A merge key (<<) may stand with others; what it brings does not count as twice.
+        written = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        keys = [self.construct_object(key, deep=True) for key in written]
         for position, key in enumerate(keys):
             if key in keys[:position]:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key!r} stands twice", node.start_mark
                 )
         return super().construct_mapping(node, deep)
+
+
+def _with_meaning(entry: Mapping, kind: str, where: str) -> dict:
+    """Return the entry without the keys that steer other software; warn of each of them."""
+    for key in entry:
+        if key in WITHOUT_MEANING[kind]:
+            warnings.warn(f"{where}: key {key!r} has no meaning here", stacklevel=5)
+    return {key: value for key, value in entry.items() if key not in WITHOUT_MEANING[kind]}
 
 
 def _first(error: ValidationError, allowed: Mapping | list[str]) -> str:
