@@ -291,9 +291,9 @@ class Simulator(BaseEstimator):
         beside = path.with_name(f".{path.name}.partial")
         try:
             batches = (pa.Table.from_pandas(frame, preserve_index=False) for frame in blocks)
-            batch = next(batches)
-            with pq.ParquetWriter(beside, batch.schema) as writer:
-                for batch in itertools.chain([batch], batches):
+            first = next(batches)
+            with pq.ParquetWriter(beside, first.schema) as writer:
+                for batch in itertools.chain([first], batches):
                     writer.write_table(batch)
             os.replace(beside, path)
         except OSError as error:
