@@ -1,0 +1,1 @@
+"""Compositional causal reasoning: worlds, word problems about them, and their true answers."""

@@ -1,0 +1,96 @@
+r"""The second oracle of the exact quantities: every state of the noise, one by one.
+
+A Boolean world of n nodes has :math:`2^n` states of its noise. In each, all that
+happens and all that would have happened is determined, so every quantity is a sum
+of probabilities of states, straight from its definition:
+
+.. math::
+    \mathrm{PNS} = P(y_x \land \lnot y_{\lnot x}), \quad
+    \mathrm{PN} = P(\lnot y_{\lnot x} \mid x \land y), \quad
+    \mathrm{PS} = P(y_x \mid \lnot x \land \lnot y).
+
+Neither monotonicity nor the absence of confounding is used, nor any code of
+:mod:`lib.ccr.exact` or :class:`lib.ccr.worlds.World`, whose fields alone are read.
+"""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from lib.ccr.worlds import World
+from lib.errors import InputError
+
+#: Above this the states would not fit into memory: 2^20 states of 20 nodes take 20 MB a world.
+MOST_NODES = 20
+
+
+def enumerated_quantities(world: World) -> pd.DataFrame:
+    """Return the quantities of every pair of the cut tree, by enumeration.
+
+    Parameters
+    ----------
+    world : World
+        At most 20 nodes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`lib.ccr.exact.exact_quantities`.
+
+    Raises
+    ------
+    InputError
+        If the world has more nodes than can be enumerated.
+
+    Examples
+    --------
+    >>> from lib.ccr.graphs import Chain
+    >>> world = World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])
+    >>> enumerated_quantities(world)["PNS"].round(3).tolist()
+    [0.8, 0.4, 0.5]
+    """
+    n = world.chain.n_nodes
+    if n > MOST_NODES:
+        raise InputError(f"at most {MOST_NODES} nodes can be enumerated: found {n}")
+    states = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    p = np.array(world.probabilities)
+    weight = np.where(states == 1, p, 1 - p).prod(axis=1)
+    seen = _outcome(world, states, None, 0)
+    rows = []
+    for x, y in itertools.combinations(world.chain.cut_tree, 2):
+        treated = _outcome(world, states, x, 1)[:, y] == 1
+        control = _outcome(world, states, x, 0)[:, y] == 1
+        is_x, is_y = seen[:, x] == 1, seen[:, y] == 1
+        rows.append(
+            {
+                "cause": x,
+                "effect": y,
+                "P(y | x)": _share(weight, is_y, is_x),
+                "P(y | not x)": _share(weight, is_y, ~is_x),
+                "P(y | do x)": weight[treated].sum(),
+                "P(y | do not x)": weight[control].sum(),
+                "ATE": weight[treated].sum() - weight[control].sum(),
+                "PNS": weight[treated & ~control].sum(),
+                "PN": _share(weight, ~control, is_x & is_y),
+                "PS": _share(weight, treated, ~is_x & ~is_y),
+            }
+        )
+    return pd.DataFrame(rows).set_index(["cause", "effect"])
+
+
+def _share(weight: np.ndarray, event: np.ndarray, given: np.ndarray) -> float:
+    return weight[event & given].sum() / weight[given].sum()
+
+
+def _outcome(world: World, states: np.ndarray, node_set: int | None, value: int) -> np.ndarray:
+    """Return the value of every node in every state, shape (states, nodes)."""
+    outcome = states.copy()
+    edges = np.array(sorted(world.chain.graph.edges)).reshape(-1, 2)
+    for node in range(outcome.shape[1]):
+        causes = edges[edges[:, 1] == node, 0]
+        inputs = np.column_stack([states[:, node], outcome[:, causes]])
+        # Of zeros and ones, "and" is the least and "or" the greatest.
+        by_rule = inputs.min(axis=1) if world.operators[node] == "and" else inputs.max(axis=1)
+        outcome[:, node] = value if node == node_set else by_rule
+    return outcome

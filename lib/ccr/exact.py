@@ -1,0 +1,166 @@
+r"""Exact causal quantities of a Boolean world, in time linear in its components.
+
+A component touches the rest of the chain in two nodes only, its source s and its
+sink t, and no two components share noise. *And* and *or* never turn a gain into a
+loss, so the noise of a component decides between three responses of t to s:
+
+- *always*: t is true, whatever s is;
+- *follows*: t is true if and only if s is;
+- *never*: t is false, whatever s is.
+
+Their probabilities are all that a component does, and along the chain they compose:
+
+.. math::
+    \mathrm{follows}_{ij} = \mathrm{follows}_{i,j-1}\,\mathrm{follows}_j, \qquad
+    \mathrm{always}_{ij} = \mathrm{always}_j + \mathrm{follows}_j\,\mathrm{always}_{i,j-1},
+
+likewise for *never*. Because a cutpoint lets nothing past, cause and effect in the
+cut tree are unconfounded, :math:`P(y \mid do(x)) = P(y \mid x)`, so that [1]_
+
+.. math::
+    \mathrm{PNS} = \mathrm{ATE} = \mathrm{follows}, \qquad
+    \mathrm{PN} = \frac{\mathrm{follows}}{\mathrm{always} + \mathrm{follows}}, \qquad
+    \mathrm{PS} = \frac{\mathrm{follows}}{\mathrm{never} + \mathrm{follows}}.
+
+The first equation above is the composition theorem: the PNS of root and leaf is
+the product of the PNS along any path of the cut tree. Only sums and products of
+probabilities occur, never a difference, so a small effect keeps all its digits.
+
+:mod:`lib.ccr.brute_force` computes the same from the definitions, by visiting
+every state of the noise.
+
+References
+----------
+.. [1] Tian, J. and Pearl, J. (2000). Probabilities of causation: bounds and
+   identification. Annals of Mathematics and Artificial Intelligence 28, 287-313.
+"""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from lib.ccr.worlds import World
+
+#: The quantities of a pair, by the names of their columns.
+COLUMNS = ["P(y | x)", "P(y | not x)", "P(y | do x)", "P(y | do not x)", "ATE", "PNS", "PN", "PS"]
+
+#: How a node responds to the source of its component, from the least to the greatest.
+NEVER, FOLLOWS, ALWAYS = range(3)
+
+
+def responses(world: World, component: int) -> tuple[float, float, float]:
+    """Return the probabilities that a component's sink never, or always, is true, or follows.
+
+    With the source given, the other nodes of a component form a path, of which a
+    wheel's sink also sees the first node. The joint distribution of the responses
+    of the first and of the current node is carried along the path: time linear in
+    the size of the component.
+
+    Parameters
+    ----------
+    world : World
+    component : int
+        Its position in the chain.
+
+    Returns
+    -------
+    never, follows, always : float
+
+    Examples
+    --------
+    >>> from lib.ccr.graphs import Chain
+    >>> responses(World(Chain([3]), ["and", "and", "or"], [0.5, 0.5, 0.5]), 0)
+    (0.0, 0.5, 0.5)
+    """
+    chain = world.chain
+    first, last = chain.cut_tree[component], chain.cut_tree[component + 1]
+    hub = (FOLLOWS,) if chain.bcc_types[component] == "wheel" else ()
+    if last == first + 1:
+        return _response(world, last, [((FOLLOWS,), 1.0)])
+    path = {(r, r): p for r, p in enumerate(_response(world, first + 1, [((FOLLOWS,), 1.0)]))}
+    for node in range(first + 2, last):
+        moved: dict[tuple[int, int], float] = {}
+        for (begin, current), weight in path.items():
+            causes = [((current, *hub), weight)]
+            for response, part in enumerate(_response(world, node, causes)):
+                moved[begin, response] = moved.get((begin, response), 0.0) + part
+        path = moved
+    # The sink hears the source, the end of the path and, of a wheel, its beginning.
+    ends = [
+        ((FOLLOWS, current, *((begin,) if hub else ())), weight)
+        for (begin, current), weight in path.items()
+    ]
+    return _response(world, last, ends)
+
+
+def _response(
+    world: World, node: int, causes: list[tuple[tuple[int, ...], float]]
+) -> tuple[float, float, float]:
+    """Return how likely each response of a node is, given how likely those of its causes are.
+
+    Responses are ordered, never < follows < always, and "and" is the least of noise
+    and causes, "or" the greatest; noise is never or always.
+    """
+    p = world.probabilities[node]
+    found = [0.0, 0.0, 0.0]
+    for combination, weight in causes:
+        if world.operators[node] == "and":
+            found[NEVER] += (1 - p) * weight
+            found[min(combination)] += p * weight
+        else:
+            found[ALWAYS] += p * weight
+            found[max(combination)] += (1 - p) * weight
+    return found[NEVER], found[FOLLOWS], found[ALWAYS]
+
+
+def exact_quantities(world: World) -> pd.DataFrame:
+    """Return the exact quantities of every pair of the cut tree.
+
+    Parameters
+    ----------
+    world : World
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by `cause` and `effect` (node numbers), in the order of
+        `itertools.combinations`; the columns are those of `COLUMNS`.
+
+    Examples
+    --------
+    >>> from lib.ccr.graphs import Chain
+    >>> world = World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])
+    >>> exact_quantities(world)["PNS"].round(3).tolist()
+    [0.8, 0.4, 0.5]
+    """
+    nodes = np.array(world.chain.cut_tree)
+    k = len(nodes)
+    # Of node j to node i, by position in the cut tree; a node follows itself.
+    never, follows, always = np.zeros((k, k)), np.ones((k, k)), np.zeros((k, k))
+    for j in range(1, k):
+        n, f, a = responses(world, j - 1)
+        never[:j, j] = n + f * never[:j, j - 1]
+        follows[:j, j] = f * follows[:j, j - 1]
+        always[:j, j] = a + f * always[:j, j - 1]
+    pairs = np.triu_indices(k, 1)
+    cause, result = pairs
+    never, follows, always = never[pairs], follows[pairs], always[pairs]
+    on = always + follows
+    pn, ps = follows / on, follows / (never + follows)
+    columns = [on, always, on, always, follows, follows, pn, ps]
+    index = pd.MultiIndex.from_arrays([nodes[cause], nodes[result]], names=["cause", "effect"])
+    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)), index=index)
+
+
+def composed(quantities: pd.DataFrame, path: tuple[int, ...]) -> float:
+    """Return the product of the PNS along a path of the cut tree.
+
+    Examples
+    --------
+    >>> from lib.ccr.graphs import Chain
+    >>> world = World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])
+    >>> round(composed(exact_quantities(world), (0, 1, 2)), 3)
+    0.4
+    """
+    return float(np.prod([quantities["PNS"].loc[step] for step in itertools.pairwise(path)]))

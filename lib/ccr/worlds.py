@@ -1,0 +1,159 @@
+r"""Boolean worlds: a structural causal model that can be told as a story.
+
+Every node is true or false. It has a noise of its own, :math:`U_V`, true with
+probability :math:`p_V`, and one operator over its noise and all its causes:
+
+.. math::
+    V := U_V \land \bigwedge_{C \in \mathrm{pa}(V)} C
+    \qquad\text{or}\qquad
+    V := U_V \lor \bigvee_{C \in \mathrm{pa}(V)} C.
+
+Observation, intervention and counterfactual are the same function of the same
+noise with one line changed, as everywhere in this book.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lib.ccr.graphs import Chain
+from lib.errors import InputError, one_of
+from lib.noise import uniforms
+
+#: The probabilities that noise is drawn with (reference implementation of CCR.GB).
+PROBABILITIES = (0.4, 0.5, 0.6, 0.7, 0.8)
+
+#: How the operators of a world may be chosen.
+CAUSAL_FUNCTIONS = ("and", "or", "random", "or, and at the leaf")
+
+
+@dataclass(frozen=True)
+class World:
+    """A chain with an operator and a noise probability for every node.
+
+    Parameters
+    ----------
+    chain : Chain
+    operators : sequence of {'and', 'or'}
+        One a node; the root's has nothing to combine.
+    probabilities : sequence of float
+        That the noise of each node is true, strictly between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If there is not one operator and one probability a node, an operator is
+        unknown, or a probability is not between 0 and 1.
+
+    Examples
+    --------
+    >>> world = World(Chain([2]), ["and", "or"], [0.5, 0.5])
+    >>> world.values(np.array([[True], [False]])).tolist()
+    [[True], [True]]
+    >>> world.values(np.array([[True], [False]]), do={0: False}).tolist()
+    [[False], [False]]
+    """
+
+    chain: Chain
+    operators: Sequence[str]
+    probabilities: Sequence[float]
+
+    def __post_init__(self):
+        object.__setattr__(self, "operators", tuple(self.operators))
+        object.__setattr__(self, "probabilities", tuple(float(p) for p in self.probabilities))
+        for name in ("operators", "probabilities"):
+            if (found := len(getattr(self, name))) != self.chain.n_nodes:
+                raise InputError(f"{name} must be one a node, {self.chain.n_nodes}: found {found}")
+        for operator in self.operators:
+            if operator not in ("and", "or"):
+                raise InputError(f"operator {operator!r} is unknown: {one_of(('and', 'or'))}")
+        for p in self.probabilities:
+            if not 0 < p < 1:
+                raise InputError(f"a probability of noise must lie between 0 and 1: found {p}")
+
+    def noise(self, seed: int, name: str, n: int, first: int = 0) -> np.ndarray:
+        """Draw the noise of `n` samples, shape (nodes, n), each term fixed by its address.
+
+        Parameters
+        ----------
+        seed : int
+        name : str
+            Names this world among those of the seed.
+        n, first : int
+            Number of samples, and the first of them; see :func:`lib.noise.uniforms`.
+        """
+        drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes, first=first)
+        return drawn < np.array(self.probabilities)[:, None]
+
+    def values(self, noise: np.ndarray, do: Mapping[int, bool] | None = None) -> np.ndarray:
+        """Return every node's value, shape (nodes, n), for noise of that shape.
+
+        Parameters
+        ----------
+        noise : numpy.ndarray of bool
+        do : mapping of int to bool, optional
+            Nodes that are set, whatever their causes and noise say.
+        """
+        do = do or {}
+        values = np.empty_like(noise)
+        for node, causes in enumerate(self.chain.parents):
+            if node in do:
+                values[node] = do[node]
+                continue
+            combine = np.logical_and if self.operators[node] == "and" else np.logical_or
+            values[node] = noise[node]
+            for cause in causes:
+                combine(values[node], values[cause], out=values[node])
+        return values
+
+
+def random_world(
+    chain: Chain,
+    causal_functions: str,
+    seed: int,
+    name: str,
+    probabilities: Sequence[float] = PROBABILITIES,
+) -> World:
+    """Draw operators and probabilities of noise for a chain.
+
+    Parameters
+    ----------
+    chain : Chain
+    causal_functions : {'and', 'or', 'random', 'or, and at the leaf'}
+        'random' is half of each, shuffled; ClinicalNotes uses the last.
+    seed : int
+    name : str
+        Names the world among those of the seed.
+    probabilities : sequence of float
+        What a node's probability is drawn from, evenly.
+
+    Returns
+    -------
+    World
+
+    Raises
+    ------
+    InputError
+        If `causal_functions` is unknown or a probability is not between 0 and 1.
+
+    Examples
+    --------
+    >>> random_world(Chain([3]), "random", seed=0, name="a").operators
+    ('and', 'or', 'and')
+    """
+    n = chain.n_nodes
+    if causal_functions == "random":
+        # The half of the nodes with the smallest uniforms: a shuffle without rejection.
+        ranks = uniforms(seed, f"{name}, operators", terms=n)[:, 0].argsort().argsort()
+        operators = ["and" if rank < n / 2 else "or" for rank in ranks]
+    elif causal_functions in ("and", "or"):
+        operators = [causal_functions] * n
+    elif causal_functions == "or, and at the leaf":
+        operators = ["or"] * (n - 1) + ["and"]
+    else:
+        raise InputError(
+            f"causal_functions {causal_functions!r} is unknown: {one_of(CAUSAL_FUNCTIONS)}"
+        )
+    chosen = uniforms(seed, f"{name}, probabilities", terms=n)[:, 0] * len(probabilities)
+    return World(chain, operators, [probabilities[int(position)] for position in chosen])
