@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import nbformat
 
@@ -296,7 +296,9 @@ def run_page(
     parameters = read_parameters(cell.source, notebook.stem)
     values = checked(parameters, values or {}, notebook.stem)
     cell.source = with_values(cell.source, values)
-    if output.resolve() == notebook.resolve():
+    # The run changes to its folder; relative paths start from where we are.
+    notebook, output = notebook.resolve(), output.resolve()
+    if output == notebook:
         raise InputError(f"{output} is the notebook itself: choose another output")
 
     # Heavy, and needed by nothing that only reads editions and records.
@@ -311,7 +313,7 @@ def run_page(
             reached = code.index(cell_index) + 1
             on_cell(reached, len(code))
 
-    ours = notebook.resolve().parent == book.notebooks.resolve()
+    ours = notebook.parent == book.notebooks.resolve()
     # What goes in is noted before the run, so that a change during it counts as a change.
     record = {
         "page": output.stem,
@@ -412,6 +414,7 @@ def _execute_from_stdin() -> None:
         print(json.dumps(event), file=telling, flush=True)
 
     def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the kernel is being stopped
         raise KeyboardInterrupt
 
     def watch() -> None:
@@ -523,12 +526,6 @@ def execute(runs: Iterable[Run], workers: int = 2, book: Book | None = None) -> 
     display = _Display(len(runs))
     processes: set[subprocess.Popen] = set()
     stopping = threading.Event()
-    environment = os.environ | {
-        # The kernel finds this very `lib`, wherever it starts.
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
-        # Debugger advice that no reader of a page needs.
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
 
     def execute_one(run: Run) -> str | None:
         page = run.output.stem
@@ -536,55 +533,25 @@ def execute(runs: Iterable[Run], workers: int = 2, book: Book | None = None) -> 
             return None
         display.line(f"{page}: started")
         with tempfile.TemporaryFile() as chatter:
-            process = subprocess.Popen(
-                [sys.executable, "-c", "from lib.running import _execute_from_stdin as f; f()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=chatter,
-                cwd=ROOT,
-                env=environment,
-                text=True,
-                encoding="utf-8",
-                # Ctrl-C reaches us alone, and we stop the process in good order.
-                start_new_session=True,
-            )
+            process = _start(run, book, chatter)
             processes.add(process)
-            job = {
-                "notebook": str(run.notebook),
-                "output": str(run.output),
-                "values": run.values,
-                "folder": str(run.folder),
-                "root": str(book.root),
-            }
-            failure = None
-            done = None
-            # The process sees its input end when we do; so this end stays open until it is done.
-            with contextlib.suppress(BrokenPipeError):
-                print(json.dumps(job), file=process.stdin, flush=True)
-            for line in process.stdout:
-                event = json.loads(line)
-                if "cell" in event:
-                    display.cell(page, event["cell"], event["count"])
-                failure = event.get("failed", failure)
-                done = event.get("done", done)
-            process.wait()
+            if stopping.is_set():  # since we last looked
+                process.terminate()
+            end = _follow(process, lambda number, count: display.cell(page, number, count))
             processes.discard(process)
-            process.stdout.close()
-            with contextlib.suppress(BrokenPipeError):  # what it never read is still in our buffer
-                process.stdin.close()
-            if stopping.is_set():
-                return None
-            if done is None and failure is None:
+            if not end:
                 chatter.seek(0)
                 said = chatter.read().decode(errors="replace").strip().splitlines()
                 reason = f": {said[-1]}" if said else ""
-                failure = f"{page}: its process ended with status {process.returncode}{reason}"
-        if failure:
+                end = {"failed": f"{page}: its process ended with {process.returncode}{reason}"}
+        if stopping.is_set():
+            return None
+        if "failed" in end:
             display.finish(page, f"{page}: FAILED")
-            return failure
-        for stream in done["stderr"]:
+            return end["failed"]
+        for stream in end["done"]["stderr"]:
             display.line(f"{page}: cell {stream['cell']} warned: {stream['text'].strip()}")
-        display.finish(page, f"{page}: done in {done['seconds']:.0f} s")
+        display.finish(page, f"{page}: done in {end['done']['seconds']:.0f} s")
         return None
 
     pool = ThreadPoolExecutor(max_workers=workers)
@@ -594,16 +561,68 @@ def execute(runs: Iterable[Run], workers: int = 2, book: Book | None = None) -> 
             future.result()
     except KeyboardInterrupt:
         stopping.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in list(processes):
-            process.terminate()
-        deadline = time.monotonic() + _PATIENCE
-        for process in list(processes):
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
+        _stop(list(processes))
         raise
     finally:
-        pool.shutdown(wait=True)
+        pool.shutdown(wait=True, cancel_futures=True)
     return [future.result() for future in futures if future.result() is not None]
+
+
+def _start(run: Run, book: Book, chatter: IO[bytes]) -> subprocess.Popen:
+    """Start the process of a run and hand it the run; its errors go to `chatter`."""
+    environment = {
+        # The kernel finds this very `lib`, wherever it starts.
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+        # Debugger advice that no reader of a page needs.
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from lib.running import _execute_from_stdin as f; f()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=chatter,
+        cwd=ROOT,
+        env=os.environ | environment,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,  # Ctrl-C reaches us alone, and we stop the process in good order
+    )
+    job = {
+        "notebook": str(run.notebook),
+        "output": str(run.output),
+        "values": run.values,
+        "folder": str(run.folder),
+        "root": str(book.root),
+    }
+    with contextlib.suppress(BrokenPipeError):
+        print(json.dumps(job), file=process.stdin, flush=True)
+    return process
+
+
+def _follow(process: subprocess.Popen, on_cell: Callable[[int, int], object]) -> dict[str, Any]:
+    """Read what a process tells until it ends; return the last word, `done` or `failed`."""
+    end = {}
+    for line in process.stdout:
+        event = json.loads(line)
+        if "cell" in event:
+            on_cell(event["cell"], event["count"])
+        else:
+            end = event
+    process.wait()
+    process.stdout.close()
+    # Only now: a process whose input ends stops. What it never read is still in our buffer.
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    return end
+
+
+def _stop(processes: Iterable[subprocess.Popen]) -> None:
+    """Ask processes to stop their kernels and end; end those that do not."""
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + _PATIENCE
+    for process in processes:
+        try:
+            process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()

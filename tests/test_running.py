@@ -59,6 +59,15 @@ def test_the_same_inputs_give_the_same_bytes(page_run):
     assert again["digests"] == record["digests"]
 
 
+def test_a_relative_output_is_where_one_stands(tiny_book, monkeypatch):
+    elsewhere = tiny_book.root / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    run_page(tiny_book.notebook("sums"), Path("out.ipynb"), book=tiny_book)
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["out.ipynb", "out.json"]
+    assert not list(tiny_book.root.glob("*out*"))
+
+
 def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, monkeypatch):
     book, _, _ = page_run
     (page,) = load_edition("default", book).pages
@@ -205,4 +214,4 @@ def wait_for(condition, seconds: float = 60) -> None:
 def test_a_process_that_ends_without_a_word_is_a_failure(tiny_book, monkeypatch):
     monkeypatch.setattr(running.sys, "executable", "/bin/false")
     run = Run(tiny_book.notebook("sums"), tiny_book.executed / "a.ipynb", {}, tiny_book.root)
-    assert execute([run], book=tiny_book) == ["a: its process ended with status 1"]
+    assert execute([run], book=tiny_book) == ["a: its process ended with 1"]
