@@ -25,7 +25,7 @@ specification language (IncomeSCM paper, Section 4).
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -446,16 +446,23 @@ def configured(
     for option in options:
         if option not in allowed:
             raise InputError(
-                f"variable {owner.variable!r}, {type(owner).__name__}: key {option!r} is unknown: "
-                f"{one_of([*_field_names(owner), *allowed], limit=40)}"
+                f"key {option!r} is unknown to {type(owner).__name__}: "
+                f"{one_of([*parameter_names(owner), *allowed], limit=40)}"
             )
     if "random_state" not in allowed:
         defaults.pop("random_state", None)
     return estimator(**{**defaults, **options})
 
 
-def _field_names(mechanism: Mechanism) -> list[str]:
-    return [name for name in mechanism.__dataclass_fields__ if name not in ("variable", "options")]
+def parameter_names(kind: type[Mechanism] | Mechanism) -> list[str]:
+    """Return the parameters of a mechanism that a specification may give.
+
+    Examples
+    --------
+    >>> parameter_names(GaussianVariable)
+    ['round_result', 'bounds']
+    """
+    return [field.name for field in fields(kind) if field.name not in ("variable", "options")]
 
 
 def numbers(mechanism: Mechanism, values: Column | None) -> np.ndarray:

@@ -35,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from lib import ROOT
 from lib.errors import InputError, one_of
 from lib.scm import mechanisms as general
-from lib.scm.mechanisms import CategoricalMechanism, Mechanism
+from lib.scm.mechanisms import CategoricalMechanism, Mechanism, parameter_names
 
 #: Keys of public specification files that steer other software, not the model.
 WITHOUT_MEANING = {
@@ -283,10 +283,10 @@ class Specification:
             allowed = one_of(self.types, limit=50)
             raise InputError(f"{where}: type {sampler.type!r} is unknown: {allowed}")
         kind = self.types[sampler.type]
-        fields = [field for field in kind.__dataclass_fields__ if field != "variable"]
+        names, has_options = parameter_names(kind), "options" in kind.__dataclass_fields__
         given, options = {}, {}
         for parameter, value in sampler.parameters.items():
-            if parameter in fields or "options" not in fields:
+            if parameter in names or not has_options:
                 given[parameter] = self._referred(where, parameter, value, references)
             else:
                 options[parameter] = value
@@ -295,8 +295,7 @@ class Specification:
         try:
             return kind(variable=name, **given)
         except ValidationError as error:
-            allowed = [field for field in fields if field != "options"]
-            raise InputError(f"{where} ({sampler.type}), {_first(error, allowed)}") from error
+            raise InputError(f"{where} ({sampler.type}), {_first(error, names)}") from error
 
     def _referred(
         self, where: str, parameter: str, value: Any, references: Mapping[str, Mechanism]
@@ -404,4 +403,6 @@ def _first(error: ValidationError, allowed: Mapping | list[str]) -> str:
     if problem["type"] in ("missing", "missing_argument"):
         return f"key {key!r} is missing"
     message = problem["msg"].removeprefix("Value error, ")
+    if not key:  # a mechanism's own check, which says all there is to say
+        return message
     return f"key {key!r}: {message[0].lower()}{message[1:]}, found {problem['input']!r}"

@@ -1,0 +1,506 @@
+"""The general mechanisms, each against a truth computed another way."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtri
+from scipy.stats import kstwo
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+
+from lib.errors import InputError
+from lib.noise import uniforms
+from lib.scm.mechanisms import (
+    COUPLINGS,
+    MECHANISMS,
+    BernoulliVariable,
+    CategoricalMechanism,
+    ConstantSampler,
+    Features,
+    GaussianRandomForestSampler,
+    GaussianRegressionSampler,
+    GaussianVariable,
+    IncrementSampler,
+    KeepPrevious,
+    LinearGaussianSampler,
+    LogisticSampler,
+    LogisticTransitionSampler,
+    MultinomialVariable,
+    Parents,
+    RandomForestClassifierSampler,
+    UniformRegressionSampler,
+    ZeroOrGaussianRegressionSampler,
+    gumbel_max,
+    inverse_cdf,
+)
+
+N = 100_000
+
+#: How far a count of a level may lie from its expectation, in standard deviations: a false
+#: alarm in a million, two-sided, for each comparison.
+Z = -ndtri(1e-6 / 2)
+
+#: The same for the largest distance of an empirical distribution function, for N draws.
+KS = kstwo.isf(1e-6, N)
+
+
+def distance(draws: np.ndarray, others: np.ndarray) -> float:
+    """Return the largest distance of two empirical distribution functions, ties and all."""
+    at = np.union1d(draws, others)
+    of_draws, of_others = (
+        np.searchsorted(np.sort(x), at, side="right") / len(x) for x in (draws, others)
+    )
+    return np.abs(of_draws - of_others).max()
+
+
+def same_distribution(draws: np.ndarray, others: np.ndarray) -> bool:
+    """Compare two samples of N each: by the triangle inequality, twice the distance of one."""
+    assert len(draws) == len(others) == N
+    return distance(draws, others) < 2 * KS
+
+
+def close_to_expectation(codes: np.ndarray, probabilities: np.ndarray) -> bool:
+    """Compare the count of each level with the sum of its probabilities, shape (n, levels)."""
+    counts = np.bincount(codes, minlength=probabilities.shape[1])
+    expected = probabilities.sum(axis=0)
+    deviation = np.sqrt((probabilities * (1 - probabilities)).sum(axis=0))
+    return bool((np.abs(counts - expected) <= Z * deviation + 1e-6).all())
+
+
+@pytest.fixture(scope="module")
+def people():
+    """A table with causes of both kinds and effects of every kind: a function of n and a seed."""
+    rng = np.random.default_rng(4)
+    n = 2_000
+    age = rng.integers(18, 80, n).astype(float)
+    sex = pd.Categorical(rng.choice(["F", "M"], n))
+    job = pd.Categorical(rng.choice(["clerk", "cook", "nurse", "smith"], n, p=[0.4, 0.3, 0.2, 0.1]))
+    score = (age - 50) / 20 + 0.8 * (sex == "F") - 0.5 * (job == "cook")
+    pay = 30_000 + 9_000 * score + rng.normal(0, 5_000, n)
+    degree = np.digitize(score + rng.logistic(size=n), [-1, 1])
+    return {
+        "age": age,
+        "sex": sex,
+        "job": job,
+        "pay": pay,
+        "gain": np.where(rng.random(n) < 0.6, 0.0, pay / 10),
+        "degree": pd.Categorical.from_codes(degree, ["none", "school", "college"]),
+        "rich": pd.Categorical(np.where(score + rng.logistic(size=n) > 0, "yes", "no")),
+    }
+
+
+@pytest.fixture(scope="module")
+def parents(people):
+    return Parents({name: people[name] for name in ("age", "sex", "job")})
+
+
+@pytest.fixture(scope="module")
+def many(people):
+    """The causes of N subjects, drawn from the table."""
+    rows = np.random.default_rng(5).integers(0, len(people["age"]), N)
+    return Parents({name: people[name][rows] for name in ("age", "sex", "job")}), rows
+
+
+# --- couplings --------------------------------------------------------------------------
+
+
+@st.composite
+def weights_and_noise(draw):
+    levels, n = draw(st.integers(1, 6)), draw(st.integers(1, 8))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    weights = rng.random((n, levels)) * (rng.random((n, levels)) < 0.7)
+    weights[np.arange(n), rng.integers(0, levels, n)] += 0.1  # one level at least is possible
+    return weights / weights.sum(axis=1, keepdims=True), rng.random((levels, n))
+
+
+@given(weights_and_noise())
+@settings(max_examples=200, deadline=None)
+def test_gumbel_max_is_the_formula_of_the_paper(case):
+    probabilities, noise = case
+    with np.errstate(divide="ignore"):
+        scores = np.log(probabilities) - np.log(-np.log(noise.T))
+    assert gumbel_max(probabilities, noise).tolist() == scores.argmax(axis=1).tolist()
+
+
+@given(weights_and_noise())
+@settings(max_examples=200, deadline=None)
+def test_inverse_cdf_is_the_first_level_that_reaches_the_noise(case):
+    probabilities, noise = case
+    chosen = inverse_cdf(probabilities, noise)
+    for row, u, code in zip(probabilities, noise[0], chosen, strict=True):
+        reached = [sum(row[: j + 1]) >= u * sum(row) for j in range(len(row))]
+        assert code == reached.index(True)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@given(case=weights_and_noise(), extreme=st.sampled_from([2.0**-53, 1 - 2.0**-53]))
+@settings(max_examples=100, deadline=None)
+def test_a_level_without_probability_is_never_drawn(coupling, case, extreme):
+    probabilities, noise = case
+    rows = np.arange(len(probabilities))
+    for drawn_with in (noise, np.full_like(noise, extreme)):
+        chosen = COUPLINGS[coupling](probabilities, drawn_with)
+        assert (probabilities[rows, chosen] > 0).all()
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.filterwarnings("error")
+def test_probabilities_at_the_edge_of_what_a_float_holds(coupling):
+    tiny = 5e-324
+    rows = np.array([[tiny, 1.0, 0.0], [0.0, tiny, 1.0], [1.0, 0.0, tiny]])
+    noise = np.full((3, 3), 0.5)
+    assert COUPLINGS[coupling](rows, noise).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_couplings_draw_with_the_probabilities(coupling):
+    one_row = np.array([[0.5, 0.0, 0.3, 0.19, 0.01]])
+    noise = uniforms(1, "x", n=N, terms=5)
+    assert close_to_expectation(COUPLINGS[coupling](one_row, noise), one_row.repeat(N, axis=0))
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_a_category_of_one_level_is_certain(coupling):
+    mechanism = MultinomialVariable("x").fit(Parents(), pd.Categorical(["only"] * 3))
+    mechanism.coupling = coupling
+    assert mechanism.evaluate(Parents(), uniforms(1, "x", n=4)).tolist() == ["only"] * 4
+
+
+# --- features ---------------------------------------------------------------------------
+
+
+def test_features_are_standardised_numbers_and_indicators(people, parents):
+    matrix = Features(parents).matrix(parents)
+    frame = pd.DataFrame(dict(parents))
+    expected = pd.get_dummies(frame.assign(age=(frame["age"] - frame["age"].mean())))
+    expected["age"] /= frame["age"].std(ddof=0)
+    np.testing.assert_allclose(matrix, expected.to_numpy(dtype=float), atol=1e-12)
+
+
+def test_linear_is_the_product_with_the_matrix(parents):
+    features = Features(parents)
+    rng = np.random.default_rng(0)
+    weights, intercepts = rng.normal(size=(3, features.width)), rng.normal(size=3)
+    expected = weights @ features.matrix(parents).T + intercepts[:, None]
+    np.testing.assert_allclose(
+        features.linear(parents, weights, intercepts), expected, rtol=0, atol=1e-12
+    )
+
+
+def test_once_per_profile_is_the_model_itself(people, parents):
+    features = Features(parents)
+    matrix = features.matrix(parents)
+    forest = RandomForestClassifier(10, random_state=0).fit(matrix, people["degree"].codes)
+    calls = []
+
+    def counted(rows):
+        calls.append(len(rows))
+        return forest.predict_proba(rows)
+
+    found = features.once_per_profile(parents, counted)
+    assert (found == forest.predict_proba(matrix)).all()
+    distinct = len(pd.DataFrame(dict(parents)).drop_duplicates())
+    assert calls == [distinct] and distinct < len(matrix)
+
+
+def test_once_per_profile_with_more_combinations_than_an_integer_holds():
+    rng = np.random.default_rng(1)
+    columns = Parents({f"x{i}": rng.random(500) for i in range(9)})  # 500⁹ > 2⁶³
+    columns.current["kind"] = pd.Categorical(rng.choice(list("abc"), 500))
+    features = Features(columns)
+    model = lambda rows: rows @ np.arange(rows.shape[1])  # noqa: E731
+    assert (features.once_per_profile(columns, model) == model(features.matrix(columns))).all()
+
+
+def test_a_constant_number_is_no_division_by_zero():
+    columns = {"x": np.full(3, 2.0)}
+    assert Features(columns).matrix(columns).tolist() == [[0.0]] * 3
+
+
+# --- without parents ----------------------------------------------------------------------
+
+
+def test_constants_and_increments():
+    noise = np.empty((0, 2))
+    assert ConstantSampler("x", value=3).evaluate(Parents(), noise).tolist() == [3.0, 3.0]
+    level = ConstantSampler("x", value="b").fit(Parents(), pd.Categorical(["a", "b"]))
+    drawn = level.evaluate(Parents(), noise)
+    assert drawn.tolist() == ["b", "b"] and drawn.categories.tolist() == ["a", "b"]
+    before = Parents(previous={"x": np.array([1.0, 5.0])})
+    assert IncrementSampler("x", increment=-2).evaluate(before, noise).tolist() == [-1.0, 3.0]
+    assert KeepPrevious("x").evaluate(before, noise).tolist() == [1.0, 5.0]
+
+
+def test_a_constant_level_must_be_in_the_table():
+    with pytest.raises(InputError, match="level 'c' is not in the table: expected one of a, b"):
+        ConstantSampler("x", value="c").fit(Parents(), pd.Categorical(["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("round_result", "bounds"),
+    [(False, None), (True, None), (False, (20, 45)), (True, (18, 150)), (True, (37, 39))],
+)
+def test_a_normal_variable_is_redrawn_until_it_is_within_its_bounds(round_result, bounds):
+    values = np.array([25.0, 35.0, 38.0, 55.0])
+    mechanism = GaussianVariable("x", round_result=round_result, bounds=bounds)
+    found = mechanism.fit(Parents(), values).evaluate(Parents(), uniforms(2, "x", n=N))
+    low, high = bounds or (-np.inf, np.inf)
+    rng, kept = np.random.default_rng(7), np.empty(0)
+    while len(kept) < N:  # rejection, which the mechanism avoids
+        drawn = rng.normal(values.mean(), values.std(), N)
+        drawn = np.round(drawn) if round_result else drawn
+        kept = np.append(kept, drawn[(drawn >= low) & (drawn <= high)])
+    assert same_distribution(found, kept[:N])
+    assert found.min() >= low and found.max() <= high
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("kind", [MultinomialVariable, BernoulliVariable])
+def test_frequencies_are_those_of_the_table(kind, coupling):
+    values = pd.Categorical(["b"] * 7 + ["a"] * 3)
+    mechanism = kind("x").fit(Parents(), values)
+    mechanism.coupling = coupling
+    assert mechanism.probabilities(Parents()).tolist() == [[0.3, 0.7]]
+    drawn = mechanism.evaluate(Parents(), uniforms(3, "x", n=N, terms=2))
+    assert close_to_expectation(drawn.codes, np.array([[0.3, 0.7]]).repeat(N, axis=0))
+
+
+def test_a_bernoulli_variable_has_two_levels():
+    with pytest.raises(InputError, match="'x': BernoulliVariable needs two levels, found 3"):
+        BernoulliVariable("x").fit(Parents(), pd.Categorical(["a", "b", "c"]))
+
+
+# --- classifiers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("effect", ["degree", "rich"])
+@pytest.mark.parametrize("options", [{}, {"C": 0.01}])
+def test_logistic_probabilities_are_those_of_scikit_learn(people, parents, effect, options):
+    mechanism = LogisticSampler(effect, options=options).fit(parents, people[effect])
+    matrix = Features(parents).matrix(parents)
+    model = LogisticRegression(max_iter=1000, **options).fit(matrix, people[effect].codes)
+    np.testing.assert_allclose(
+        mechanism.probabilities(parents), model.predict_proba(matrix), rtol=0, atol=1e-10
+    )
+
+
+def test_a_transition_stays_or_draws_in_favour_of_the_previous_level(people, parents):
+    mechanism = LogisticTransitionSampler("degree", c_prev=1.5, p_stay=0.25)
+    mechanism.fit(parents, people["degree"])
+    matrix = Features(parents).matrix(parents)
+    model = LogisticRegression(max_iter=1000).fit(matrix, people["degree"].codes)
+    logits, previous = model.decision_function(matrix), people["degree"].codes[::-1]
+    for row, code in enumerate(previous):
+        logits[row, code] += 1.5
+    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) * 0.75
+    expected[np.arange(len(previous)), previous] += 0.25
+    world = Parents(parents.current, {"degree": people["degree"][::-1]})
+    np.testing.assert_allclose(mechanism.probabilities(world), expected, rtol=0, atol=1e-10)
+
+
+def test_forest_probabilities_are_those_of_scikit_learn(people, parents):
+    options = {"n_estimators": 15, "min_samples_leaf": 10}
+    mechanism = RandomForestClassifierSampler("degree", options=options)
+    mechanism.fit(parents, people["degree"], seed=3)
+    matrix = Features(parents).matrix(parents)
+    forest = RandomForestClassifier(random_state=3, **options)
+    forest.fit(matrix, people["degree"].codes)
+    assert (mechanism.probabilities(parents) == forest.predict_proba(matrix)).all()
+
+
+def test_a_forest_gives_a_level_without_records_no_probability(people, parents):
+    wider = pd.Categorical(people["rich"], categories=["maybe", "no", "yes"])
+    mechanism = RandomForestClassifierSampler("rich", options={"n_estimators": 3})
+    probabilities = mechanism.fit(parents, wider).probabilities(parents)
+    assert (probabilities[:, 0] == 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+def test_a_logistic_regression_refuses_a_level_without_records(people, parents):
+    wider = pd.Categorical(people["rich"], categories=["maybe", "no", "yes"])
+    with pytest.raises(InputError, match="'rich': 1 of its levels do not occur in the table"):
+        LogisticSampler("rich").fit(parents, wider)
+
+
+# --- regressions ------------------------------------------------------------------------
+
+MODELS = {
+    "LinearRegression": LinearRegression,
+    "Ridge": Ridge,
+    "RandomForestRegressor": RandomForestRegressor,
+}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "estimator", "options"),
+    [
+        (LinearGaussianSampler, "LinearRegression", {}),
+        (GaussianRegressionSampler, "Ridge", {"alpha": 20.0}),
+        (GaussianRegressionSampler, "LinearRegression", {}),
+        (GaussianRegressionSampler, "RandomForestRegressor", {"n_estimators": 5}),
+        (GaussianRandomForestSampler, "RandomForestRegressor", {"min_samples_leaf": 30}),
+        (UniformRegressionSampler, "Ridge", {}),
+    ],
+)
+def test_regressions_are_mean_and_noise_of_the_size_of_the_error(
+    people, parents, many, mechanism, estimator, options
+):
+    options = {"n_estimators": 10, **options} if "Forest" in estimator else options
+    fitted = mechanism("pay", estimator=estimator, std_mod=1.5, options=options)
+    fitted.fit(parents, people["pay"], seed=2)
+    matrix = Features(parents).matrix(parents)
+    seeded = {"random_state": 2} if estimator != "LinearRegression" else {}
+    model = MODELS[estimator](**seeded, **options).fit(matrix, people["pay"])
+    mean = model.predict(matrix)
+    np.testing.assert_allclose(fitted.predict(parents), mean, rtol=1e-12)
+    size = 1.5 * np.sqrt(np.mean((people["pay"] - mean) ** 2))
+    causes, rows = many
+    residuals = fitted.evaluate(causes, uniforms(4, "pay", n=N)) - mean[rows]
+    rng = np.random.default_rng(3)
+    expected = (
+        rng.uniform(-np.sqrt(3), np.sqrt(3), N)
+        if mechanism is UniformRegressionSampler
+        else rng.normal(size=N)
+    )
+    assert same_distribution(residuals, size * expected)
+
+
+def test_values_are_clipped_to_the_bounds_and_then_rounded(people, parents):
+    plain = LinearGaussianSampler("pay").fit(parents, people["pay"])
+    both = LinearGaussianSampler("pay", bounds=(25_000.5, 36_000.2), round_result=True)
+    both.fit(parents, people["pay"])
+    noise = uniforms(1, "pay", n=len(people["pay"]))
+    expected = np.round(np.clip(plain.evaluate(parents, noise), 25_000.5, 36_000.2))
+    assert (both.evaluate(parents, noise) == expected).all()
+    assert {25_000.0, 36_000.0} <= set(expected)
+
+
+def test_zero_or_a_regression_of_those_that_are_not_zero(people, parents, many):
+    mechanism = ZeroOrGaussianRegressionSampler("gain", estimator="Ridge", std_mod=0.5)
+    mechanism.fit(parents, people["gain"])
+    matrix, zero = Features(parents).matrix(parents), people["gain"] == 0
+    classifier = LogisticRegression(max_iter=1000).fit(matrix, zero)
+    ridge = Ridge().fit(matrix[~zero], people["gain"][~zero])
+    error = np.sqrt(np.mean((people["gain"] - ridge.predict(matrix))[~zero] ** 2))
+    causes, rows = many
+    found = mechanism.evaluate(causes, uniforms(5, "gain", n=N, terms=2))
+    rng = np.random.default_rng(8)
+    p_zero = classifier.predict_proba(matrix)[rows, 1]
+    np.testing.assert_allclose(mechanism.zero_probability(causes), p_zero, rtol=0, atol=1e-10)
+    expected = ridge.predict(matrix)[rows] + 0.5 * error * rng.normal(size=N)
+    expected[rng.random(N) < p_zero] = 0
+    assert same_distribution(found, expected)
+    count, deviation = p_zero.sum(), np.sqrt((p_zero * (1 - p_zero)).sum())
+    assert abs((found == 0).sum() - count) < Z * deviation
+
+
+@pytest.mark.parametrize("values", [np.zeros(3), np.ones(3)])
+def test_zero_or_a_regression_needs_both(values):
+    causes = Parents({"age": np.arange(3.0)})
+    with pytest.raises(InputError, match=r"'gain': .* needs zeros and other values, found"):
+        ZeroOrGaussianRegressionSampler("gain").fit(causes, values)
+
+
+# --- rules for all ------------------------------------------------------------------------
+
+
+def every_mechanism(people, parents):
+    """Each general mechanism, fitted, with the name of its effect."""
+    effects = {"MultinomialVariable": "degree", "BernoulliVariable": "rich"}
+    effects |= {"LogisticSampler": "degree", "LogisticTransitionSampler": "degree"}
+    effects |= {"RandomForestClassifierSampler": "degree", "None": "degree"}
+    for name, kind in MECHANISMS.items():
+        if name in ("gaussian", "multinomial", "bernoulli"):
+            continue
+        effect = effects.get(name, "gain" if "Zero" in name else "pay")
+        small = {"options": {"n_estimators": 5}} if "Forest" in name else {}
+        if name == "ConstantSampler":
+            small = {"value": 4.0}
+        if name == "LogisticTransitionSampler":
+            small = {"p_stay": 0.3, "c_prev": 1.0}
+        yield name, kind(effect, **small).fit(parents, people[effect], seed=1)
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_no_subject_depends_on_those_computed_with_it(people, parents, coupling):
+    n = 101
+    now = {name: column[:n] for name, column in parents.items()}
+    past = {name: people[name][n : 2 * n] for name in ("pay", "gain", "degree", "rich")}
+    rng = np.random.default_rng(0)
+    for name, mechanism in every_mechanism(people, parents):
+        mechanism.coupling = coupling
+        noise = rng.random((mechanism.noise_terms, n))
+
+        def values(rows, mechanism=mechanism, noise=noise):
+            world = Parents(
+                {cause: column[rows] for cause, column in now.items()},
+                {cause: column[rows] for cause, column in past.items()},
+            )
+            column = mechanism.evaluate(world, noise[:, rows])
+            return np.asarray(getattr(column, "codes", column))
+
+        whole = values(slice(0, n)).tobytes()
+        for cuts in ([0, 1, n], [0, 37, 50, n], list(range(n + 1))):
+            parts = [values(slice(*cut)) for cut in pairwise(cuts)]
+            assert np.concatenate(parts).tobytes() == whole, name
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_what_is_drawn_has_the_probabilities_that_are_stated(people, parents, many, coupling):
+    causes, rows = many
+    past = {name: people[name][rows[::-1]] for name in ("degree", "rich")}
+    world = Parents(causes.current, past)
+    for name, mechanism in every_mechanism(people, parents):
+        if not isinstance(mechanism, CategoricalMechanism):
+            continue
+        mechanism.coupling = coupling
+        probabilities = mechanism.probabilities(world)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-12)
+        noise = uniforms(9, name, n=N, terms=mechanism.noise_terms)
+        codes = mechanism.evaluate(world, noise).codes
+        wide = np.broadcast_to(probabilities, (N, probabilities.shape[1]))
+        assert close_to_expectation(codes, wide), name
+
+
+def test_two_fits_with_one_seed_are_one(people, parents):
+    noise = uniforms(1, "x", n=len(people["age"]), terms=4)
+    past = {name: people[name] for name in ("pay", "degree", "gain", "rich")}
+    world = Parents(parents.current, past)
+    pairs = zip(every_mechanism(people, parents), every_mechanism(people, parents), strict=True)
+    for (name, one), (_, other) in pairs:
+        terms = noise[: one.noise_terms]
+        first, second = one.evaluate(world, terms), other.evaluate(world, terms)
+        assert pd.Series(first).equals(pd.Series(second)), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (LogisticSampler, {}),
+        (RandomForestClassifierSampler, {}),
+        (LinearGaussianSampler, {}),
+        (GaussianRegressionSampler, {"estimator": "Ridge"}),
+        (GaussianRandomForestSampler, {}),
+    ],
+)
+def test_an_option_that_scikit_learn_does_not_have_is_refused(kind, fields):
+    message = (
+        rf"key 'leafs' is unknown to {kind.__name__}: expected one of [\w, ]+(, verbose|, tol)"
+    )
+    with pytest.raises(ValueError, match=message) as raised:
+        kind("x", options={"leafs": 3}, **fields)
+    assert "noise_terms" not in str(raised.value)
+
+
+def test_numbers_and_levels_are_told_apart():
+    text, absent = pd.Categorical(["a", "b"]), None
+    with pytest.raises(InputError, match="'x': GaussianVariable is fitted to numbers, found text"):
+        GaussianVariable("x").fit(Parents(), text)
+    with pytest.raises(InputError, match=r"'x': GaussianVariable .* found no such column"):
+        GaussianVariable("x").fit(Parents(), absent)
+    with pytest.raises(InputError, match=r"'x': MultinomialVariable .* found no such column"):
+        MultinomialVariable("x").fit(Parents(), absent)
