@@ -402,6 +402,10 @@ def _first(error: ValidationError, allowed: Mapping | list[str]) -> str:
         return f"key {key!r} is unknown: {one_of(allowed, limit=50)}"
     if problem["type"] in ("missing", "missing_argument"):
         return f"key {key!r} is missing"
+    if problem["type"] == "dataclass_type":  # a mechanism within a mechanism
+        kind, found = problem["ctx"]["class_name"], problem["input"]
+        found = type(found).__name__ if isinstance(found, Mechanism) else repr(found)
+        return f"key {key!r}: a {kind} is needed, found {found}"
     message = problem["msg"].removeprefix("Value error, ")
     if not key:  # a mechanism's own check, which says all there is to say
         return message
