@@ -79,7 +79,7 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         (
             two(sampler={"type": "LinearGaussianSampler", "leafs": 3}),
             "model.yml: variable 'pay', sampler (LinearGaussianSampler), key 'leafs' is unknown to "
-            "LinearGaussianSampler: expected one of estimator, round_result, bounds, std_mod, copy_X",
+            "LinearGaussianSampler: expected one of estimator, round_result, bounds, std_mod, copy",
         ),
         (
             {"age": {"sampler": {"type": "gaussian", "mean": 3}}},
@@ -92,8 +92,8 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             two(sampler={"type": "LinearGaussianSampler", "std_mod": "wide"}),
-            "model.yml: variable 'pay', sampler (LinearGaussianSampler), key 'std_mod': input should "
-            "be a valid number, unable to parse string as a number, found 'wide'",
+            "variable 'pay', sampler (LinearGaussianSampler), key 'std_mod': input should be a "
+            "valid number, unable to parse string as a number, found 'wide'",
         ),
         (
             two(sampler={"type": "LinearGaussianSampler", "bounds": [3, 2]}),
@@ -135,7 +135,8 @@ def test_the_transition_graph_has_both_kinds_of_causes():
                 seq_sampler={"type": "RelationshipTransition", "sampler": "#init_sampler"},
                 seq_parents_curr=["age"],
             ),
-            "variable 'pay', seq_sampler (RelationshipTransition), key 'sampler': input should be an",
+            "variable 'pay', seq_sampler (RelationshipTransition), key 'sampler': a "
+            "CategoricalMechanism is needed, found LinearGaussianSampler",
         ),
         (
             two(sampler="EducationNumSampler"),
@@ -144,8 +145,8 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             two(seq_sampler="WorkclassTransition"),
-            "variable 'pay', seq_sampler: WorkclassTransition reads 'studies', which is missing from "
-            "seq_parents_prev: found ['pay']",
+            "variable 'pay', seq_sampler: WorkclassTransition reads 'studies', which is missing "
+            "from seq_parents_prev: found ['pay']",
         ),
         (
             {"age": {"sampler": "LinearGaussianSampler"}},
