@@ -1,0 +1,208 @@
+"""What a theme is: the vocabulary of a story, and how a reader recognises it.
+
+A theme knows nothing of graphs, operators or truth. It says what the nodes of a
+story are called, what makes each true of its own accord, how that is told, and
+what is told beside it that does not matter. :mod:`lib.ccr.stories` makes prompts
+of it; :mod:`lib.ccr.reader` answers them from the text alone, with the theme's
+:meth:`Theme.asked` and :meth:`Theme.holds`.
+
+Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
+"""
+
+import importlib
+import pkgutil
+import string
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, TypeVar
+
+from lib.errors import InputError, one_of
+from lib.noise import uniforms
+
+Choice = TypeVar("Choice")
+
+#: First names from several languages, each distinct from the start of any other.
+FRIENDS = (
+    *("Amara", "Bjorn", "Chloe", "Diego", "Elif", "Farid", "Greta", "Hugo", "Ines", "Jonas"),
+    *("Kaito", "Leila", "Mateo", "Nadia", "Oskar", "Priya", "Quinn", "Rosa", "Samir", "Talia"),
+    *("Ulrik", "Vera", "Wanda", "Xenia", "Yusuf", "Zora", "Anton", "Bruna", "Cyril", "Dalia"),
+    *("Emil", "Freya", "Gideon", "Hana", "Igor", "Jasmin", "Kofi", "Lucia", "Milos", "Noor"),
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """How a node appears in a story.
+
+    Parameters
+    ----------
+    label : str
+        What it is called in tables.
+    true, false : str
+        A clause that says that it is true, or that it is not.
+    question : str
+        The yes-or-no question about it.
+    own : str
+        A clause for what makes its noise true.
+    when_true, when_false : sequence of str
+        Sentences that tell, in a sample, that the noise is true or false; one is
+        chosen for each sample.
+    asides : sequence of str
+        Sentences that do not matter; one is chosen for each sample.
+    """
+
+    label: str
+    true: str
+    false: str
+    question: str
+    own: str
+    when_true: Sequence[str]
+    when_false: Sequence[str]
+    asides: Sequence[str] = ()
+
+
+class Draw:
+    """Numbers and choices of one story, each from noise with an address.
+
+    Parameters
+    ----------
+    seed : int
+    name : str
+        Names the story among those of the seed.
+
+    Examples
+    --------
+    >>> draw = Draw(0, "a story")
+    >>> 3 <= draw.integer(3, 8) <= 8
+    True
+    >>> sorted(draw.some(["a", "b", "c"], 2)) == sorted(draw.some(["a", "b", "c"], 2))
+    False
+    """
+
+    def __init__(self, seed: int, name: str):
+        self.seed, self.name, self.used = seed, name, 0
+
+    def integer(self, low: int, high: int) -> int:
+        """Return a whole number from `low` to `high`, both included."""
+        self.used += 1
+        return low + int(uniforms(self.seed, self.name, self.used)[0, 0] * (high - low + 1))
+
+    def some(self, choices: Sequence[Choice], k: int) -> list[Choice]:
+        """Return `k` different choices, in random order."""
+        self.used += 1
+        order = uniforms(self.seed, self.name, self.used, terms=len(choices))[:, 0].argsort()
+        return [choices[position] for position in order[:k]]
+
+    def one(self, choices: Sequence[Choice]) -> Choice:
+        """Return one choice."""
+        return choices[self.integer(0, len(choices) - 1)]
+
+    def people(self, n: int) -> list[str]:
+        """Return `n` different first names; double names when there are many."""
+        names = list(FRIENDS)
+        if n > len(names):
+            names += [f"{one}-{two}" for one in FRIENDS for two in FRIENDS if one != two]
+        if n > len(names):
+            raise InputError(f"a story has names for {len(names):,} people: found {n:,} nodes")
+        return self.some(names, n)
+
+
+class Theme(ABC):
+    """The vocabulary of a story.
+
+    A subclass states the attributes below and implements the three methods.
+
+    Attributes
+    ----------
+    name : str
+        As in ``generate("candy_party", ...)``; that of the module.
+    openings : tuple of str
+        Each introduces the situation; the wordings of a prompt take turns.
+    closing : str
+        Closes the world: nothing but what is told decides.
+    negations : tuple of (str, str)
+        What a negated clause says, and what it would say otherwise.
+    causal_functions : str or None
+        The operators that the theme insists on, if any.
+    """
+
+    name: ClassVar[str]
+    openings: ClassVar[tuple[str, ...]]
+    closing: ClassVar[str]
+    negations: ClassVar[tuple[tuple[str, str], ...]] = ((" is not ", " is "),)
+    causal_functions: ClassVar[str | None] = None
+
+    @abstractmethod
+    def nodes(self, n: int, draw: Draw) -> list[Node]:
+        """Return the nodes of a story, in topological order, with what is drawn for it."""
+
+    @abstractmethod
+    def asked(self, question: str) -> str | None:
+        """Return the clause whose truth a question asks for; None if it is not this theme's."""
+
+    @abstractmethod
+    def holds(self, own: str, text: str) -> bool | None:
+        """Say whether a node's own condition holds in a text; None if it is not this theme's."""
+
+
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """Return a number and a noun that agree.
+
+    Examples
+    --------
+    >>> counted(1, "candy", "candies"), counted(0, "day")
+    ('1 candy', '0 days')
+    """
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def lettered(clauses: Sequence[str]) -> str:
+    """Return clauses as a list with letters, so that it has one reading.
+
+    Examples
+    --------
+    >>> lettered(["it rains", "it snows"])
+    '(a) it rains; (b) it snows'
+    """
+    letters = string.ascii_lowercase
+    return "; ".join(f"({letters[i]}) {clause}" for i, clause in enumerate(clauses))
+
+
+@cache
+def themes() -> dict[str, Theme]:
+    """Return all themes by name, found in :mod:`lib.ccr.themes`.
+
+    Examples
+    --------
+    >>> "candy_party" in themes()
+    True
+    """
+    package = importlib.import_module("lib.ccr.themes")
+    found = [
+        importlib.import_module(f"lib.ccr.themes.{module.name}").THEME
+        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name)
+    ]
+    return {theme.name: theme for theme in found}
+
+
+def find_theme(name: str | Theme) -> Theme:
+    """Return the theme of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    Examples
+    --------
+    >>> find_theme("candy")
+    Traceback (most recent call last):
+    lib.errors.InputError: theme 'candy' is unknown: expected ...candy_party...
+    """
+    if isinstance(name, Theme):
+        return name
+    if name not in themes():
+        raise InputError(f"theme {name!r} is unknown: {one_of(themes())}")
+    return themes()[name]
