@@ -222,5 +222,5 @@ def test_the_heat_map_says_per_cent_and_leaves_the_unchanged_empty():
 
 def test_overlap_draws_the_share_of_each_group():
     figure = plots.overlap({"a": pd.Series([0.02, 0.02, 0.98, 0.98]), "b": pd.Series([0.5])})
-    outline = figure.axes[0].patches[0].get_data()
-    assert outline.values[0] == 50 and outline.values[-1] == 50 and outline.values.sum() == 100
+    shares, _, _ = figure.axes[0].patches[0].get_data()
+    assert shares[0] == 50 and shares[-1] == 50 and shares.sum() == 100
