@@ -226,7 +226,7 @@ def _column(values: Any, place: str, levels: Levels, n: int) -> Column:
             column = np.array([v if isinstance(v, numbers.Real) else np.nan for v in values])
         wrong = ~np.isfinite(column)
         if wrong.any():
-            found = values[int(wrong.argmax())]
+            found = plain(values[int(wrong.argmax())])
             raise InputError(f"{place}: finite numbers are needed: found {found!r}")
         return column.astype(float)
     column = as_levels(values, levels)
@@ -239,9 +239,14 @@ def _column(values: Any, place: str, levels: Levels, n: int) -> Column:
 def _known(level: Any, levels: pd.CategoricalDtype, place: str) -> Any:
     if level not in levels.categories:
         raise InputError(
-            f"{place}: level {level!r} is unknown: {one_of(levels.categories, limit=50)}"
+            f"{place}: level {plain(level)!r} is unknown: {one_of(levels.categories, limit=50)}"
         )
     return level
+
+
+def plain(value: Any) -> Any:
+    """Return numpy's scalars as Python's own, which a message shows without their type."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _from_world(

@@ -256,6 +256,11 @@ class CategoricalMechanism(Mechanism):
         """Return the in-sample AUC of a fitted classifier."""
         if not parents or values is None:
             return None
+        if absent := set(values.categories).difference(values):
+            raise InputError(
+                f"variable {self.variable!r}: its AUC needs every level in the table, "
+                f"{sorted(absent)[0]!r} is missing"
+            )
         probabilities = self.probabilities(parents)
         if probabilities.shape[1] == 2:
             return "AUC", float(roc_auc_score(values.codes, probabilities[:, 1]))

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from lib.errors import InputError, one_of
 from lib.noise import uniforms
-from lib.scm.interventions import Interventions, Situation
+from lib.scm.interventions import Interventions, Situation, plain
 from lib.scm.mechanisms import (
     COUPLINGS,
     CategoricalMechanism,
@@ -487,7 +487,7 @@ class Simulator(BaseEstimator):
             raise InputError(f"start must have one row a subject, {n}: found {len(start)}")
         steps = start["t"].unique() if "t" in start else [0]
         if len(steps) != 1:
-            raise InputError(f"start must be of one step: found steps {sorted(steps)}")
+            raise InputError(f"start must be of one step: found steps {sorted(steps.tolist())}")
         if not 0 <= steps[0] < horizon:
             raise InputError(
                 f"start is at step {steps[0]}: horizon must be larger, found {horizon}"
@@ -505,7 +505,7 @@ class Simulator(BaseEstimator):
             column = series.to_numpy(dtype=float)
             wrong = ~np.isfinite(column)
             if wrong.any():
-                found = series[wrong].iloc[0]
+                found = plain(series[wrong].iloc[0])
                 raise InputError(f"column {name!r} must be finite numbers: found {found!r}")
             return column
         return _in_levels(series, name, kind)
@@ -515,7 +515,7 @@ def _in_levels(values: pd.Series | Column, name: str, levels: pd.CategoricalDtyp
     """Return values in the order of these levels, and refuse a level that is not among them."""
     column = as_levels(values, levels)
     if (column.codes < 0).any():
-        found = np.asarray(values)[column.codes < 0][0]
+        found = plain(np.asarray(values)[column.codes < 0][0])
         raise InputError(f"column {name!r}: found {found!r}: {one_of(levels.categories, 50)}")
     return column
 

@@ -1,0 +1,315 @@
+"""What can be done in a world, and what cannot."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import ndtri
+from sklearn.linear_model import LinearRegression
+
+from lib.errors import InputError
+from lib.scm import Simulator, Specification, StochasticPolicy
+
+N, STEPS = 40, 3
+
+
+def values(world: pd.DataFrame, variable: str, t: int) -> np.ndarray:
+    return world.loc[world["t"] == t, variable].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def seen(town):
+    return town.sample(n=N, horizon=STEPS, seed=5)
+
+
+def same_off(world, seen, variable, *steps):
+    """Whether a variable is as it was at all but these steps."""
+    rest = ~seen["t"].isin(steps)
+    return world.loc[rest, variable].equals(seen.loc[rest, variable])
+
+
+ONE_EACH = np.arange(N) * 1.5
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (40, np.full(N, 40.0)),
+        (np.float32(2.5), np.full(N, 2.5)),
+        (True, np.ones(N)),
+        (ONE_EACH, ONE_EACH),
+        (ONE_EACH.tolist(), ONE_EACH),
+        (pd.Series(ONE_EACH), ONE_EACH),
+        # Aligned by subject, not by position; others may be there too.
+        (pd.Series(np.arange(90.0), index=np.arange(90)[::-1]), 89.0 - np.arange(N)),
+        (lambda now, before: now["age"] * 2, None),
+        (lambda now, before: 7, np.full(N, 7.0)),
+    ],
+)
+def test_a_number_is_set_once_and_free_before_and_after(town, seen, action, expected):
+    done = town.sample(n=N, horizon=STEPS, seed=5, do={"pay": {1: action}})
+    expected = values(seen, "age", 1) * 2 if expected is None else expected
+    assert values(done, "pay", 1).tolist() == expected.tolist()
+    assert same_off(done, seen, "pay", 1)  # nothing follows from pay in this world
+    assert done[["age", "sex", "job"]].equals(seen[["age", "sex", "job"]])
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "cook",
+        ["cook"] * N,
+        pd.Categorical(["cook"] * N, categories=["cook", "clerk", "other"]),
+        pd.Series(["cook"] * N),
+        lambda now, before: "cook",
+        lambda now, before: np.where(now["age"] > 0, "cook", "nurse"),
+        StochasticPolicy({"cook": 1.0}),
+        StochasticPolicy(lambda now, before: {"cook": np.ones(len(now)), "nurse": 0}),
+    ],
+)
+def test_a_level_is_set_by_every_kind_of_action(town, seen, action):
+    done = town.sample(n=N, horizon=STEPS, seed=5, do={"job": {1: action}})
+    assert (values(done, "job", 1) == "cook").all()
+    assert values(done, "job", 0).tolist() == values(seen, "job", 0).tolist()
+    assert done["job"].dtype == seen["job"].dtype
+    assert same_off(done, seen, "pay", 1, 2)
+    assert not same_off(done, seen, "pay", 0)
+
+
+@pytest.mark.parametrize(
+    ("when", "steps"),
+    [
+        (lambda action: action, [0, 1, 2]),
+        (lambda action: {range(3): action}, [0, 1, 2]),
+        (lambda action: {range(1, 3): action}, [1, 2]),
+        (lambda action: {0: action, 2: action}, [0, 2]),
+        (lambda action: {np.int64(2): action}, [2]),
+        (lambda action: {}, []),
+    ],
+)
+def test_held_always_at_a_range_or_at_single_steps(town, seen, when, steps):
+    done = town.sample(n=N, horizon=STEPS, seed=5, do={"pay": when(-1)})
+    assert (done.loc[done["t"].isin(steps), "pay"] == -1).all()
+    assert same_off(done, seen, "pay", *steps)
+
+
+def test_each_subject_keeps_its_own_value_in_every_block(town):
+    of_pay = pd.Series(np.arange(100.0))
+    everything = {
+        "pay": {1: of_pay, 2: of_pay[:N].to_numpy()},
+        "job": {1: lambda now, before, noise: np.where(noise < 0.5, "cook", now["job"])},
+        "sex": {2: StochasticPolicy({"F": 0.3, "M": 0.7})},
+    }
+    whole = town.sample(n=N, horizon=STEPS, do=everything)
+    assert values(whole, "pay", 1).tolist() == list(range(N))
+    for block in (1, 7, 39):
+        parts = pd.concat(town.blocks(n=N, horizon=STEPS, do=everything, block=block))
+        assert parts.reset_index(drop=True).equals(whole)
+    part = dict(everything, pay={1: of_pay, 2: of_pay[10:25].to_numpy()})
+    some = town.sample(n=15, first=10, horizon=STEPS, do=part)
+    assert some.equals(whole[whole["subject"].between(10, 24)].reset_index(drop=True))
+
+
+def test_a_rule_sees_today_the_day_before_and_the_natural_value(town, seen):
+    frames = []
+
+    def rule(now, before):
+        frames.append((now, before))
+        return now["job"]
+
+    done = town.sample(n=N, horizon=STEPS, seed=5, do={"job": {1: rule}})
+    assert done.equals(seen)  # what would have been, is
+    (now, before), *others = frames
+    assert not others
+    assert set(now) == {"age", "sex", "job"}  # not pay, which follows from job
+    assert set(before) == {"age", "sex", "job", "pay"}
+    assert now.index.tolist() == list(range(N)) and now.index.name == "subject"
+    assert now["job"].tolist() == values(seen, "job", 1).tolist()
+    assert before["pay"].tolist() == values(seen, "pay", 0).tolist()
+
+
+def test_a_rule_reads_whatever_does_not_follow_from_its_variable(town, seen):
+    # The order of the file has age first; nothing in it makes sex follow from job or pay.
+    rule = {"sex": {1: lambda now, before: np.where(now["age"] > 40, "F", "M")}}
+    done = town.sample(n=N, horizon=STEPS, seed=5, do=rule)
+    assert (
+        values(done, "sex", 1).tolist() == np.where(values(seen, "age", 1) > 40, "F", "M").tolist()
+    )
+    apart = {"age": {1: lambda now, before: np.where(now["sex"] == "F", 20, 60)}}
+    done = town.sample(n=N, horizon=STEPS, seed=5, do=apart)
+    assert (values(done, "age", 1) == np.where(values(seen, "sex", 1) == "F", 20, 60)).all()
+
+
+@pytest.mark.parametrize("name", ["pay", "wealth"])
+def test_a_rule_cannot_read_what_follows_from_its_variable(town, name):
+    sentence = re.escape(f"the rule for 'job' at step 1 reads '{name}', which is not known by then")
+    with pytest.raises(InputError, match=sentence + r".*age, sex, job, age \(previous\)"):
+        town.sample(n=3, horizon=2, do={"job": {1: lambda now, before: now[name]}})
+
+
+def test_the_noise_of_a_rule_is_uniform_and_its_own(town):
+    n, noises = 50_000, []
+
+    def rule(now, before, noise):
+        noises.append(noise)
+        return now["job"]
+
+    town.sample(n=n, horizon=2, seed=5, do={"job": {1: rule}})
+    town.sample(
+        n=n, horizon=2, seed=5, do={"pay": {1: lambda now, before, u: noises.append(u) or u}}
+    )
+    job, pay = noises
+    # Mean 1/2 and variance 1/12; |correlation| of n pairs has deviation 1/√n; two-sided at 1e-6.
+    z = -ndtri(1e-6 / 2)
+    assert abs(job.mean() - 0.5) < z * np.sqrt(1 / 12 / n)
+    assert abs(np.corrcoef(job, pay)[0, 1]) < z / np.sqrt(n)
+
+
+def test_a_policy_draws_its_distribution_and_leaves_other_noise_alone(town):
+    n = 50_000
+    seen = town.sample(n=n, horizon=2, seed=5)
+    policy = StochasticPolicy({"clerk": 0.2, "cook": 0.5, "nurse": 0.3})
+    done = town.sample(n=n, horizon=2, seed=5, do={"job": {1: policy}})
+    drawn = pd.Series(values(done, "job", 1))
+    z = -ndtri(1e-6 / 2 / 6)  # six comparisons, a false alarm in a million for all of them
+    for level, p in policy.probabilities.items():
+        assert abs((drawn == level).mean() - p) < z * np.sqrt(p * (1 - p) / n)
+        # Whatever the mechanism would have drawn, the policy draws independently of it.
+        natural = values(seen, "job", 1) == level
+        error = np.sqrt(p * (1 - p) / natural.sum())
+        assert abs((drawn[natural] == level).mean() - p) < z * error
+    assert done[["age", "sex"]].equals(seen[["age", "sex"]])
+    agrees = values(seen, "job", 1) == drawn.to_numpy()
+    assert (values(seen, "pay", 1)[agrees] == values(done, "pay", 1)[agrees]).all()
+
+
+def test_a_policy_may_follow_from_the_past(town):
+    n = 50_000
+    by_age = StochasticPolicy(
+        lambda now, before: {
+            "cook": np.where(now["age"] > 40, 0.9, 0.1),
+            "nurse": np.where(now["age"] > 40, 0.1, 0.9),
+        }
+    )
+    done = town.sample(n=n, horizon=1, do={"job": by_age})
+    older = (done["age"] > 40).to_numpy()
+    for group, p in ((older, 0.9), (~older, 0.1)):
+        error = np.sqrt(p * (1 - p) / group.sum())
+        assert abs((done["job"][group] == "cook").mean() - p) < -ndtri(1e-6 / 4) * error
+
+
+def test_another_worlds_values(town, seen):
+    cooks = town.sample(n=N, horizon=STEPS, seed=5, do={"job": "cook"})
+    mixed = town.sample(n=N, horizon=STEPS, seed=5, do={"pay": {range(1, 3): cooks}})
+    assert mixed[["age", "sex", "job"]].equals(seen[["age", "sex", "job"]])
+    for t, world in ((0, seen), (1, cooks), (2, cooks)):
+        assert values(mixed, "pay", t).tolist() == values(world, "pay", t).tolist()
+    shuffled = cooks.sample(frac=1, random_state=0)  # rows are found by subject and step
+    assert town.sample(n=N, horizon=STEPS, seed=5, do={"pay": {range(1, 3): shuffled}}).equals(
+        mixed
+    )
+
+
+def test_direct_and_indirect_effects_are_those_of_the_closed_form():
+    rng = np.random.default_rng(2)
+    a = rng.normal(size=500)
+    m = 2 * a + rng.normal(size=500)
+    y = 3 * a + 4 * m + rng.normal(size=500)
+    table = pd.DataFrame({"a": a, "m": m, "y": y})
+    linear = "LinearGaussianSampler"
+    simulator = Simulator(
+        Specification(
+            {
+                "a": {"sampler": "gaussian"},
+                "m": {"parents": ["a"], "sampler": linear},
+                "y": {"parents": ["a", "m"], "sampler": linear},
+            }
+        )
+    ).fit(table)
+    (of_a_on_m,) = LinearRegression().fit(table[["a"]], m).coef_
+    of_a, of_m = LinearRegression().fit(table[["a", "m"]], y).coef_
+
+    def world(**do):
+        return simulator.sample(n=200, seed=1, do=do)
+
+    without, treated = world(a=0), world(a=1)
+    direct = world(a=1, m=without)["y"] - without["y"]
+    indirect = world(a=0, m=treated)["y"] - without["y"]
+    np.testing.assert_allclose(direct, of_a, atol=1e-9)
+    np.testing.assert_allclose(indirect, of_m * of_a_on_m, atol=1e-9)
+    np.testing.assert_allclose(treated["y"] - without["y"], of_a + of_m * of_a_on_m, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("do", "sentence"),
+    [
+        ({"wealth": 1}, "do: variable 'wealth' is unknown: expected one of age, sex, job, pay"),
+        (["job"], "do must map variables to what is done: found ['job']"),
+        (
+            {"job": "king"},
+            "do: 'job' at step 0: level 'king' is unknown: expected one of clerk, co",
+        ),
+        ({"job": {1: 3}}, "do: 'job' at step 1: level 3 is unknown"),
+        ({"job": None}, "do: 'job' at step 0: level None is unknown"),
+        ({"job": {1: ["cook", "king", "cook"]}}, "do: 'job' at step 1: level 'king' is unknown"),
+        ({"job": {1: ["cook", np.nan, "cook"]}}, "do: 'job' at step 1: level nan is unknown"),
+        ({"job": {2: "cook"}}, "do: 'job' at step 2: the steps simulated are 0 to 1"),
+        ({"job": {-1: "cook"}}, "do: 'job' at step -1: the steps simulated are 0 to 1"),
+        ({"job": {"1": "cook"}}, "do: 'job' at step 1: the steps simulated are 0 to 1"),
+        ({"job": {range(1, 3): "cook"}}, "do: 'job' at step 2: the steps simulated are 0 to 1"),
+        ({"job": {"cook": 0.5}}, "do: 'job' at step cook: the steps simulated are 0 to 1"),
+        ({"pay": "much"}, "do: 'pay' at step 0: finite numbers are needed: found 'much'"),
+        ({"pay": "40"}, "do: 'pay' at step 0: finite numbers are needed: found '40'"),
+        ({"pay": None}, "do: 'pay' at step 0: finite numbers are needed: found None"),
+        ({"pay": np.inf}, "do: 'pay' at step 0: finite numbers are needed: found inf"),
+        ({"pay": [1.0, 2.0, np.nan]}, "'pay' at step 0: finite numbers are needed: found nan"),
+        ({"pay": [1, 2, "3"]}, "'pay' at step 0: finite numbers are needed: found '3'"),
+        ({"pay": [1.0, 2.0]}, "'pay' at step 0: one value a subject is needed, 3: found 2"),
+        ({"pay": np.ones((3, 2))}, "one value a subject is needed: found shape (3, 2)"),
+        ({"pay": pd.Series([1.0, 2.0])}, "'pay' at step 0: the Series has no value for subject 2"),
+        ({"pay": StochasticPolicy({"a": 1})}, "'pay' at step 0: a StochasticPolicy needs levels"),
+        ({"job": StochasticPolicy({"king": 1})}, "'job' at step 0: level 'king' is unknown"),
+        (
+            {"job": StochasticPolicy(lambda now, before: {"king": 1})},
+            "the policy: level 'king' is unknown",
+        ),
+        (
+            {"job": StochasticPolicy(lambda now, before: {"cook": 0.7})},
+            "the probabilities of a policy must be 0 or more and sum to 1",
+        ),
+        (
+            {"job": lambda now, before: "king"},
+            "the rule for 'job' at step 0: level 'king' is unknown",
+        ),
+        (
+            {"pay": lambda now, before: [1.0]},
+            "the rule for 'pay' at step 0: one value a subject is needed, 3: found 1",
+        ),
+        (
+            {"pay": lambda now, before: now["age"] * np.nan},
+            "the rule for 'pay' at step 0: finite numbers are needed: found ",
+        ),
+    ],
+)
+def test_a_broken_rule_is_one_sentence(town, do, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)) as raised:
+        town.sample(n=3, horizon=2, do=do)
+    assert "\n" not in str(raised.value)
+
+
+def test_another_world_must_have_what_is_asked_of_it(town, seen):
+    for world, sentence in [
+        (seen[seen["t"] < 2], "'pay' at step 2: the other world has no subject 0 at step 2"),
+        (seen[seen["subject"] != 7], "'pay' at step 0: the other world has no subject 7 at step 0"),
+        (seen.drop(columns="pay"), "'pay' at step 0: the other world has no column 'pay'"),
+        (seen.drop(columns="t"), "'pay' at step 0: the other world has no column 't'"),
+    ]:
+        with pytest.raises(InputError, match=re.escape(sentence)):
+            town.sample(n=N, horizon=STEPS, do={"pay": world})
+
+
+@pytest.mark.parametrize("given", [{"a": 0.5}, {"a": 1.5, "b": -0.5}, {}, {"a": np.nan}])
+def test_the_probabilities_of_a_policy_sum_to_one(given):
+    with pytest.raises(InputError, match="must be 0 or more and sum to 1: found"):
+        StochasticPolicy(given)
