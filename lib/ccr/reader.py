@@ -10,7 +10,7 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-from lib.ccr.theme import Theme, themes
+from lib.ccr.theme import Theme, find_theme, themes
 from lib.errors import InputError
 
 
@@ -45,7 +45,7 @@ _DO = (
 )
 
 
-def read(context: str, question: str) -> int:
+def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     """Answer a question from the text alone.
 
     Parameters
@@ -54,6 +54,8 @@ def read(context: str, question: str) -> int:
         Causal context and sample context.
     question : str
         Factual or interventional.
+    theme : str or Theme, optional
+        Whose words these are; if not given, all of :mod:`lib.ccr.themes` are tried.
 
     Returns
     -------
@@ -79,8 +81,9 @@ def read(context: str, question: str) -> int:
     >>> read(context, f"{imagined} Is Hugo happy?")
     0
     """
-    for theme in themes().values():
-        if asked := theme.asked(question):
+    for known in themes().values() if theme is None else [find_theme(theme)]:
+        if asked := known.asked(question):
+            theme = known
             break
     else:
         raise InputError(f"no theme recognises the question {question!r}")
