@@ -1,0 +1,145 @@
+"""Do the oracles agree? What the error tests of the book ask of tasks and worlds.
+
+Every published truth has two oracles: labels and :mod:`lib.ccr.reader`, exact
+quantities and :mod:`lib.ccr.brute_force`, both sides of the composition theorem,
+and exact quantities and shares among samples.
+"""
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from lib.ccr.brute_force import enumerated_quantities
+from lib.ccr.exact import composed, exact_quantities
+from lib.ccr.reader import read
+from lib.ccr.tasks import Tasks
+from lib.ccr.worlds import World
+from lib.errors import InputError
+
+
+def disagreements(tasks: Tasks) -> pd.DataFrame:
+    """Read every prompt and return those that the reader answers unlike the label.
+
+    Parameters
+    ----------
+    tasks : Tasks
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a disagreement, with the columns of :meth:`Tasks.prompts
+        <lib.ccr.tasks.Tasks.prompts>` and `read`, the reader's answer.
+
+    Examples
+    --------
+    >>> from lib.ccr import generate
+    >>> len(disagreements(generate("candy_party", n_per_bcc=[3, 2], n_samples=5)))
+    0
+    """
+    rows = []
+    for task in tasks.tasks:
+        # Sample by sample, because the reader remembers the rules of a few contexts only.
+        alone = Tasks([task], tasks.only_changed)
+        for prompt in sorted(alone.prompts(), key=lambda prompt: prompt["sample"]):
+            answer = read(prompt["context"], prompt["text"], task.story.theme)
+            if answer != prompt["answer"]:
+                rows.append(prompt | {"read": answer})
+    return pd.DataFrame(rows)
+
+
+def enumeration_error(world: World) -> float:
+    """Return the largest difference between exact and enumerated quantities of a world.
+
+    Examples
+    --------
+    >>> from lib.ccr.graphs import Chain
+    >>> enumeration_error(World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])) < 1e-15
+    True
+    """
+    exact, enumerated = exact_quantities(world), enumerated_quantities(world)
+    return float((exact - enumerated).abs().to_numpy().max())
+
+
+def composition_error(world: World) -> float:
+    r"""Return how far the enumerated PNS departs from the composition theorem at most.
+
+    .. math::
+        \max_{\text{paths}} \left| \prod_{(x, y) \in \text{path}} \mathrm{PNS}(x, y)
+        - \mathrm{PNS}(\text{root}, \text{leaf}) \right|,
+
+    with every PNS from :mod:`lib.ccr.brute_force`, which does not know the theorem.
+
+    Examples
+    --------
+    >>> from lib.ccr.graphs import Chain
+    >>> composition_error(World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])) < 1e-15
+    True
+    """
+    quantities = enumerated_quantities(world)
+    whole = quantities["PNS"].loc[world.chain.global_quantity]
+    paths = world.chain.compositions()
+    return max((abs(composed(quantities, path) - float(whole)) for path in paths), default=0.0)
+
+
+def convergence(
+    world: World, sizes: list[int], repetitions: int, seed: int, confidence: float = 0.99
+) -> pd.DataFrame:
+    r"""Compare the error of estimates of the global PNS with what chance explains.
+
+    The operators are monotone, so an estimate from n samples, the share in which the
+    cause decides the effect, is a mean of n Bernoulli variables. Over R repetitions
+
+    .. math::
+        \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
+        \cdot \frac{\chi^2_R}{R}},
+
+    which gives the band.
+
+    Parameters
+    ----------
+    world : World
+    sizes : list of int
+        Numbers of samples.
+    repetitions : int
+        Independent estimates at each size.
+    seed : int
+    confidence : float
+        The probability of each band.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by `n`: `error`, the root mean squared error of the estimates;
+        `expected`, without the last factor; and `low` and `high`, the band.
+
+    Raises
+    ------
+    InputError
+        If a count is not positive.
+
+    Examples
+    --------
+    >>> from lib.ccr.graphs import Chain
+    >>> world = World(Chain([2]), ["and", "and"], [0.5, 0.5])
+    >>> convergence(world, [100, 400], repetitions=50, seed=0)["expected"].tolist()
+    [0.05, 0.025]
+    """
+    for number in (*sizes, repetitions):
+        if number < 1:
+            raise InputError(f"convergence needs positive sizes and repetitions: found {number}")
+    root, leaf = world.chain.global_quantity
+    pns = exact_quantities(world)["PNS"].loc[root, leaf]
+    rows = []
+    for n in sizes:
+        noise = world.noise(seed, f"convergence, {n}", n * repetitions)
+        decides = (
+            world.values(noise, do={root: True})[leaf]
+            & ~world.values(noise, do={root: False})[leaf]
+        )
+        estimates = decides.reshape(repetitions, n).mean(axis=1)
+        expected = np.sqrt(pns * (1 - pns) / n)
+        tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+        low, high = expected * np.sqrt(stats.chi2.ppf(tails, repetitions) / repetitions)
+        error = np.sqrt(np.mean((estimates - pns) ** 2))
+        rows.append({"n": n, "error": error, "expected": expected, "low": low, "high": high})
+    return pd.DataFrame(rows).set_index("n")
