@@ -1,0 +1,185 @@
+"""The simulator of IncomeSCM, fitted to Adult: its published shares and its structural facts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import ndtri
+
+from lib.adult import EDUCATION_LEVELS, load_adult
+from lib.errors import InputError
+from lib.income import fitted_simulator
+
+N, HORIZON = 20_000, 7
+
+FULL = "Full-time studies"
+
+
+@pytest.fixture(scope="module", params=["income_scm_1.0", "income_scm_1.1"])
+def simulator(request):
+    return fitted_simulator(request.param)
+
+
+@pytest.fixture(scope="module")
+def world(simulator):
+    return simulator.sample(n=N, horizon=HORIZON, seed=0)
+
+
+@pytest.fixture(scope="module")
+def steps(world):
+    """Pairs of rows of one subject: a year, and the year before."""
+    before = world[world["t"] < HORIZON - 1].reset_index(drop=True)
+    now = world[world["t"] > 0].reset_index(drop=True)
+    assert (now["subject"] == before["subject"]).all()
+    assert (now["t"] == before["t"] + 1).all()
+    return before, now
+
+
+# Issue and reference: 50 000 published subjects, steps 0 (studies_prev) and 1 (studies).
+PUBLISHED = {
+    0: {"No studies": 50.5, "Evening course": 35.0, FULL: 13.2, "Day course": 1.4},
+    1: {"No studies": 52.6, "Evening course": 37.3, FULL: 8.9, "Day course": 1.2},
+}
+
+
+@pytest.mark.parametrize("t", PUBLISHED)
+def test_shares_of_studies_are_the_published_ones(world, t):
+    found = world.loc[world["t"] == t, "studies"].value_counts(normalize=True)
+    for level, percent in PUBLISHED[t].items():
+        p = percent / 100
+        # One percentage point of true difference, the sampling error of both samples (false
+        # alarm in a million for each of eight), and the rounding of what was printed.
+        error = np.sqrt(p * (1 - p) * (1 / N + 1 / 50_000))
+        assert abs(found[level] - p) < 0.01 + -ndtri(1e-6 / 2 / 8) * error + 0.0005, level
+
+
+def test_what_nobody_can_change_stays(steps):
+    before, now = steps
+    for name in ("race", "sex", "native-country"):
+        assert now[name].equals(before[name]), name
+    assert now["age"].equals(before["age"] + 1)
+
+
+def test_age_begins_at_18(world):
+    first = world.loc[world["t"] == 0, "age"]
+    assert first.min() >= 18 and (first == first.round()).all()
+
+
+def test_education_never_falls_and_rises_one_level_after_studies_only(world, steps):
+    before, now = steps
+    rise = now["education-num"] - before["education-num"]
+    assert set(rise) == {0, 1}
+    assert (before.loc[rise == 1, "studies"] != "No studies").all()
+    ranks = world["education"].map({level: i + 1 for i, level in enumerate(EDUCATION_LEVELS)})
+    assert (world["education-num"] == ranks.astype(float)).all()
+    assert (now.loc[before["education"] == "Doctorate", "education"] == "Doctorate").all()
+
+
+def test_full_time_students_and_those_without_pay_earn_nothing(world):
+    assert (world.loc[world["studies"] == FULL, "income"] == 0).all()
+    assert (world.loc[world["workclass"] == "Without-pay", "income"] == 0).all()
+    assert (world["income"] >= 0).all() and (world["income"] == world["income"].round()).all()
+
+
+def test_after_full_time_studies_everybody_is_without_pay(steps):
+    before, now = steps
+    students = before["studies"] == FULL
+    assert students.sum() > 1_000
+    assert (now.loc[students, "workclass"] == "Without-pay").all()
+    # Nobody without pay stays so: what is left is the table's own share, well below 1 %.
+    unpaid = (before["workclass"] == "Without-pay") & ~students
+    share = (load_adult()["workclass"] == "Without-pay").mean()
+    error = np.sqrt(share * (1 - share) / unpaid.sum())
+    stayed = (now.loc[unpaid, "workclass"] == "Without-pay").mean()
+    assert abs(stayed - share) < -ndtri(1e-6 / 2) * error + 1 / unpaid.sum()
+
+
+def test_marital_status_makes_allowed_moves_only(steps):
+    before, now = steps
+    moved = before["marital-status"].astype(str) + " → " + now["marital-status"].astype(str)
+    moved = set(moved[before["marital-status"] != now["marital-status"]])
+    assert moved == {
+        "Never-married → Married",
+        "Married → Divorced",
+        "Married → Separated",
+        "Married → Widowed",
+        "Divorced → Married",
+        "Separated → Married",
+        "Separated → Divorced",
+        "Separated → Widowed",
+        "Widowed → Married",
+    }
+
+
+def test_hours_and_raises_are_bounded(steps):
+    before, now = steps
+    assert before["hours-per-week"].between(0, 100).all()
+    assert now["hours-per-week"].between(0, 168).all()
+    kept = (before["income"] >= 5_000) & (before["studies"] != FULL)
+    kept &= (now["studies"] != FULL) & (now["workclass"] != "Without-pay")
+    least = np.where(now["studies"] == "Day course", 0.8, 1.0) * 0.95 * before["income"]
+    assert (now["income"] >= np.round(least) - 1)[kept].all()
+
+
+def test_doctors_are_not_full_time_students_later(steps):
+    _, now = steps
+    assert not ((now["education"] == "Doctorate") & (now["studies"] == FULL)).any()
+
+
+def test_treatment_changes_nothing_before_it(simulator, world):
+    done = simulator.sample(n=N, horizon=HORIZON, seed=0, do={"studies": {1: FULL}})
+    early = world["t"] < 1
+    assert done[early].equals(world[early])
+    at_once = world["t"] == 1
+    same = world.columns.difference(["studies", "income"])  # nothing else follows within the year
+    assert done.loc[at_once, same].equals(world.loc[at_once, same])
+    assert (done.loc[at_once, "studies"] == FULL).all()
+    assert (done.loc[at_once, "income"] == 0).all()
+    treated = world.loc[at_once].set_index("subject")["studies"] == FULL
+    alike = world["subject"].map(treated)
+    assert done[alike].equals(world[alike])  # who was treated anyway lives the same life
+
+
+def test_propensities_are_calibrated(simulator, world):
+    stated = simulator.probabilities("studies", world, 1)
+    drawn = world.loc[world["t"] == 1, "studies"].to_numpy()
+    for level in stated:
+        p = stated[level].to_numpy()
+        for tenth in np.array_split(np.argsort(p), 10):
+            error = np.sqrt((p * (1 - p))[tenth].sum())
+            difference = (drawn[tenth] == level).sum() - p[tenth].sum()
+            # 40 comparisons share a false alarm in a million; the normal approximation needs
+            # some counts, so a handful is allowed where next to none are expected.
+            assert abs(difference) < -ndtri(1e-6 / 2 / 40) * error + 3, level
+
+
+def test_the_first_subjects_are_those_of_a_larger_world(simulator, world):
+    few = simulator.sample(n=100, horizon=HORIZON, seed=0)
+    assert few.equals(world.head(100 * HORIZON))
+
+
+def test_version_1_1_differs_where_it_should():
+    one, other = (
+        fitted_simulator(version).sample(n=N, horizon=2, seed=0)
+        for version in ("income_scm_1.0", "income_scm_1.1")
+    )
+    assert one[one["t"] == 0].equals(other[other["t"] == 0])
+    pairs = one[one["t"] == 1].reset_index(drop=True), other[other["t"] == 1].reset_index(drop=True)
+    students = (one.loc[one["t"] == 0, "studies"] == FULL).to_numpy()
+    for name in ("marital-status", "occupation"):
+        differs = (pairs[0][name] != pairs[1][name]).to_numpy()
+        assert differs[students].any() and not differs[~students].any(), name
+    kept = one.loc[one["t"] == 0, "occupation"].to_numpy() == pairs[1]["occupation"].to_numpy()
+    # A quarter of 0.9 stay by rule, and some draw the occupation they had.
+    assert 0.225 < kept[students].mean() < 0.5 < kept[~students].mean()
+
+
+def test_an_unknown_specification():
+    with pytest.raises(
+        InputError, match=r"'2\.0' is unknown: expected one of income_scm_1\.0, inc"
+    ):
+        fitted_simulator("2.0")
+
+
+def test_every_column_has_a_value(world):
+    assert not world.isna().any().any()
+    assert isinstance(world["studies"].dtype, pd.CategoricalDtype)
