@@ -23,6 +23,8 @@ examples:
   python -m lib pages                     which notebooks there are, and their parameters
   python -m lib run worlds -p n_samples 20_000 -p seed 3
                                           one notebook, your values
+  python -m lib sample income_scm_1.0 -n 50_000 -o seen.parquet
+                                          a world of the simulator, as a file
 
 exit status: 0 all is well, 1 a page failed or the book has warnings,
              2 the input breaks a rule, 130 interrupted
@@ -56,6 +58,20 @@ examples:
   python -m lib run worlds
   python -m lib run worlds -p n_samples 20_000 -p seed 3 -o twenty_thousand.ipynb
   python -m lib run my_folder/my_notebook.ipynb
+"""
+
+_SAMPLE = """\
+Fit a specification to a table, follow subjects through time, and stream them to Parquet.
+
+Memory stays constant, however many subjects there are. One row a subject and step.
+"""
+
+_SAMPLE_EXAMPLES = """\
+examples:
+  python -m lib sample income_scm_1.0 -n 50_000 --horizon 7 --seed 1 -o seen.parquet
+  python -m lib sample income_scm_1.0 -n 50_000 --horizon 7 --seed 1 -o done.parquet \\
+      --do studies 1 "Full-time studies"
+  python -m lib sample my_model.yml --table my_table.csv -n 1000 -o mine.parquet
 """
 
 _PAGES = """\
@@ -146,12 +162,46 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.set_defaults(command=_run)
 
+    sample = commands.add_parser(
+        "sample",
+        help="fit a specification, write worlds as Parquet",
+        **described(_SAMPLE, _SAMPLE_EXAMPLES),
+    )
+    sample.add_argument(
+        "specification", metavar="SPECIFICATION", help="a name from data/specs, or a YAML file"
+    )
+    whole = _whole
+    sample.add_argument("-n", type=whole, required=True, metavar="N", help="subjects")
+    sample.add_argument("--horizon", type=whole, default=7, help="steps (default: 7)")
+    sample.add_argument("--seed", type=whole, default=0, help="of the world (default: 0)")
+    sample.add_argument("--fit-seed", type=whole, default=0, help="of the fit (default: 0)")
+    sample.add_argument("--table", type=Path, help="a CSV or Parquet file (default: Adult)")
+    sample.add_argument(
+        "--do",
+        nargs=3,
+        action="append",
+        default=[],
+        metavar=("VARIABLE", "STEP", "VALUE"),
+        help="set a variable at a step, or 'always'; may be given several times",
+    )
+    sample.add_argument("-o", "--output", type=Path, required=True, metavar="OUT")
+    sample.add_argument("--workers", type=whole, default=1, metavar="N", help="(default: 1)")
+    sample.set_defaults(command=_sample)
+
     pages = commands.add_parser(
         "pages", help="list notebooks, parameters, and what is up to date", **described(_PAGES)
     )
     _add_edition(pages)
     pages.set_defaults(command=_pages)
     return parser
+
+
+def _whole(text: str) -> int:
+    """Read a whole number, underscores allowed; argparse names this function in its message."""
+    return int(text)
+
+
+_whole.__name__ = "whole number"
 
 
 def _add_edition(parser: argparse.ArgumentParser) -> None:
@@ -208,6 +258,39 @@ def _run(options: argparse.Namespace) -> int:
     elif failed.exists():
         print(f"the notebook as it failed is {failed}", file=sys.stderr)
     return 1 if problems else 0
+
+
+def _sample(options: argparse.Namespace) -> int:
+    from lib.income import simulator_for
+
+    if not options.output.resolve().parent.is_dir():
+        raise InputError(f"folder {options.output.resolve().parent} does not exist")
+    simulator = simulator_for(options.specification, options.table, options.fit_seed)
+    do: dict[str, dict[int | range, str | float]] = {}
+    for variable, step, value in options.do:
+        if step != "always" and not step.isdigit():
+            raise InputError(f"--do {variable}: the step must be a number or 'always': {step!r}")
+        where = range(options.horizon) if step == "always" else int(step)
+        number = variable in simulator.kinds_ and simulator.kinds_[variable] is None
+        do.setdefault(variable, {})[where] = _number(variable, value) if number else value
+    path = simulator.to_parquet(
+        options.output,
+        options.n,
+        options.horizon,
+        seed=options.seed,
+        do=do,
+        n_jobs=options.workers,
+        report=lambda n: print(f"{n:,} subjects", file=sys.stderr),
+    )
+    print(f"{options.n:,} subjects × {options.horizon} steps: {path}")
+    return 0
+
+
+def _number(variable: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--do {variable}: a number is needed: found {text!r}") from None
 
 
 def _pages(options: argparse.Namespace) -> int:

@@ -1,5 +1,8 @@
 """What is particular to IncomeSCM, the simulator built on the Adult table."""
 
+import os
+from pathlib import Path
+
 import pandas as pd
 
 from lib import ROOT
@@ -42,11 +45,55 @@ def fitted_simulator(
     Traceback (most recent call last):
     lib.errors.InputError: specification 'income_scm_2.0' is unknown: expected one of ...
     """
+    return simulator_for(specification, seed=seed, coupling=coupling)
+
+
+def simulator_for(
+    specification: str,
+    table: str | os.PathLike | None = None,
+    seed: int = 0,
+    coupling: str = "gumbel",
+) -> Simulator:
+    """Return a simulator fitted to a table of your own; the fit is kept on disk.
+
+    Parameters
+    ----------
+    specification : str
+        A file of `data/specs` without its ending, or the path of a YAML file.
+    table : path-like, optional
+        A CSV or Parquet file with a column for each variable; Adult by default.
+    seed, coupling
+        As for :func:`fitted_simulator`.
+
+    Returns
+    -------
+    Simulator
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or what it says breaks a rule.
+    """
     path = SPECIFICATIONS / f"{specification}.yml"
     if not path.is_file():
+        path = Path(specification)
+    if not path.is_file():
         known = sorted(file.stem for file in SPECIFICATIONS.glob("*.yml"))
-        raise InputError(f"specification {specification!r} is unknown: {one_of(known)}")
-    return _fitted(path.read_text(encoding="utf-8"), path.name, load_adult(), seed, coupling)
+        raise InputError(
+            f"specification {specification!r} is unknown: {one_of([*known, 'a path'])}"
+        )
+    text = path.read_text(encoding="utf-8")
+    return _fitted(text, path.name, _read_table(table), seed, coupling)
+
+
+def _read_table(path: str | os.PathLike | None) -> pd.DataFrame:
+    if path is None:
+        return load_adult()
+    read = pd.read_parquet if Path(path).suffix == ".parquet" else pd.read_csv
+    try:
+        return read(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"table {path} cannot be read: {error}") from error
 
 
 # The text, not the path, is an argument: an edited file is another specification.

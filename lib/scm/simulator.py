@@ -11,7 +11,7 @@ changed.
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -264,7 +264,14 @@ class Simulator(BaseEstimator):
             for low in range(0, n, block)
         )
 
-    def to_parquet(self, path: str | os.PathLike, n: int, horizon: int = 1, **options) -> Path:
+    def to_parquet(
+        self,
+        path: str | os.PathLike,
+        n: int,
+        horizon: int = 1,
+        report: Callable[[int], None] | None = None,
+        **options,
+    ) -> Path:
         """Stream :meth:`sample` to a Parquet file, in constant memory.
 
         Parameters
@@ -273,6 +280,8 @@ class Simulator(BaseEstimator):
             The file to write; it appears, or is replaced, when it is complete.
         n, horizon : int
             As for :meth:`sample`.
+        report : callable, optional
+            Called with the number of subjects written so far, after every block.
         **options
             The other parameters of :meth:`blocks`.
 
@@ -295,6 +304,8 @@ class Simulator(BaseEstimator):
             with pq.ParquetWriter(beside, first.schema) as writer:
                 for batch in itertools.chain([first], batches):
                     writer.write_table(batch)
+                    if report is not None:
+                        report(batch.column("subject")[-1].as_py() + 1 - options.get("first", 0))
             os.replace(beside, path)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
