@@ -8,15 +8,16 @@ from scipy.special import ndtri
 from lib.adult import EDUCATION_LEVELS, load_adult
 from lib.errors import InputError
 from lib.income import fitted_simulator
+from lib.scm import Simulator
 
 N, HORIZON = 20_000, 7
 
 FULL = "Full-time studies"
 
 
-@pytest.fixture(scope="module", params=["income_scm_1.0", "income_scm_1.1"])
-def simulator(request):
-    return fitted_simulator(request.param)
+@pytest.fixture(scope="module")
+def simulator():
+    return fitted_simulator()
 
 
 @pytest.fixture(scope="module")
@@ -158,16 +159,23 @@ def test_the_first_subjects_are_those_of_a_larger_world(simulator, world):
 
 
 def test_version_1_1_differs_where_it_should():
+    # A small part of Adult is quickly fitted; levels that it lacks cannot be learned.
+    table = load_adult().sample(3_000, random_state=0)
+    for name in table.select_dtypes("category"):
+        if name != "education":
+            table[name] = table[name].cat.remove_unused_categories()
     one, other = (
-        fitted_simulator(version).sample(n=N, horizon=2, seed=0)
-        for version in ("income_scm_1.0", "income_scm_1.1")
+        Simulator.from_yaml(f"data/specs/income_scm_{version}.yml")
+        .fit(table)
+        .sample(n=N, horizon=2, seed=0)
+        for version in ("1.0", "1.1")
     )
     assert one[one["t"] == 0].equals(other[other["t"] == 0])
     pairs = one[one["t"] == 1].reset_index(drop=True), other[other["t"] == 1].reset_index(drop=True)
     students = (one.loc[one["t"] == 0, "studies"] == FULL).to_numpy()
-    for name in ("marital-status", "occupation"):
+    for name in one:
         differs = (pairs[0][name] != pairs[1][name]).to_numpy()
-        assert differs[students].any() and not differs[~students].any(), name
+        assert not differs[~students].any(), name
     kept = one.loc[one["t"] == 0, "occupation"].to_numpy() == pairs[1]["occupation"].to_numpy()
     # A quarter of 0.9 stay by rule, and some draw the occupation they had.
     assert 0.225 < kept[students].mean() < 0.5 < kept[~students].mean()
