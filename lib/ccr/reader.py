@@ -39,9 +39,9 @@ _FORMS = (
     ),
 )
 _DO = (
-    re.compile(r"Suppose that, regardless of all other circumstances, (?P<cause>[^.]+?), and that"),
+    re.compile(r"Suppose that, regardless of all other circumstances, (?P<cause>[^.]+?), while"),
     re.compile(r"Now imagine an intervention: (?P<cause>[^.]+), whatever the rules say\."),
-    re.compile(r"Someone steps in and sees to it that (?P<cause>[^.]+), no matter what;"),
+    re.compile(r"Someone steps in and sees to it that (?P<cause>[^.]+), no matter what\."),
 )
 
 
@@ -51,7 +51,7 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     Parameters
     ----------
     context : str
-        Causal context and sample context.
+        Causal context and sample context; the rules stand in the first paragraph.
     question : str
         Factual or interventional.
     theme : str or Theme, optional
@@ -65,8 +65,8 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     Raises
     ------
     InputError
-        If no theme recognises the question, a clause has no rule, or the rules
-        form a cycle.
+        If no theme recognises the question, a clause has no rule, no fact decides a
+        condition, or the rules form a cycle.
 
     Examples
     --------
@@ -81,53 +81,60 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     >>> read(context, f"{imagined} Is Hugo happy?")
     0
     """
-    for known in themes().values() if theme is None else [find_theme(theme)]:
-        if asked := known.asked(question):
-            theme = known
-            break
-    else:
-        raise InputError(f"no theme recognises the question {question!r}")
-    rules, order = _rules(context)
-    if asked not in rules:
-        raise InputError(f"the context has no rule for {asked!r}")
-    set_clause, set_value = _intervention(theme, question)
-    if set_clause is not None and set_clause not in rules:
-        raise InputError(f"the context has no rule for {set_clause!r}, which is set")
-    truth: dict[str, bool] = {}
+    known = tuple(themes().values()) if theme is None else (find_theme(theme),)
+    theme, asked, set_clause, set_value = _question(question, known)
+    rules, order = _rules(context.split("\n\n", 1)[0])
+    for clause in (asked, set_clause):
+        if clause is not None and clause not in rules:
+            raise InputError(f"the context has no rule for {clause!r}")
+    truth = dict(_facts(theme, context))
     for clause in order:
         if clause == set_clause:
             truth[clause] = set_value
-        elif clause in rules:
+        else:
             told = [truth[condition] for condition in rules[clause].conditions]
             truth[clause] = all(told) if rules[clause].needs_all else any(told)
-        else:
-            truth[clause] = _holds(theme, clause, context)
     return int(truth[asked])
 
 
-def _intervention(theme: Theme, question: str) -> tuple[str | None, bool]:
-    """Return the clause that a question sets, and whether to true; none if it sets none."""
+# A prompt's question, rules and facts return in many others: each is understood once.
+
+
+@lru_cache(maxsize=4_096)
+def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str | None, bool]:
+    """Return the theme, the clause asked for, and the clause that is set and its value, if any."""
+    for theme in known:
+        if asked := theme.asked(question):
+            break
+    else:
+        raise InputError(f"no theme recognises the question {question!r}")
     for form in _DO:
         if found := form.search(question):
             clause = found["cause"]
             for negative, positive in theme.negations:
                 if negative in clause:
-                    return clause.replace(negative, positive, 1), False
-            return clause, True
-    return None, True
+                    return theme, asked, clause.replace(negative, positive, 1), False
+            return theme, asked, clause, True
+    return theme, asked, None, True
 
 
-def _holds(theme: Theme, own: str, context: str) -> bool:
-    """Say whether a condition that no rule decides holds, by the facts told."""
-    held = theme.holds(own, context)
-    if held is None:
-        raise InputError(f"no fact and no rule of the context decides {own!r}")
-    return held
+@lru_cache(maxsize=64)
+def _facts(theme: Theme, context: str) -> dict[str, bool]:
+    """Say of every condition that no rule decides whether it holds, by the facts told."""
+    rules, _ = _rules(context.split("\n\n", 1)[0])
+    facts = {}
+    for rule in rules.values():
+        for own in rule.conditions:
+            if own not in rules:
+                facts[own] = theme.holds(own, context)
+                if facts[own] is None:
+                    raise InputError(f"no fact and no rule of the context decides {own!r}")
+    return facts
 
 
 @lru_cache(maxsize=64)
 def _rules(context: str) -> tuple[dict[str, Rule], tuple[str, ...]]:
-    """Return the rule of every clause, and all clauses, those that decide others first."""
+    """Return the rule of every clause, and these clauses, those that decide others first."""
     rules: dict[str, Rule] = {}
     for form in _FORMS:
         for found in form.finditer(context):
@@ -136,7 +143,7 @@ def _rules(context: str) -> tuple[dict[str, Rule], tuple[str, ...]]:
             rules[_clause(found["effect"])] = Rule(bool(found["all"]), conditions)
     sorter = TopologicalSorter({clause: rule.conditions for clause, rule in rules.items()})
     try:
-        return rules, tuple(sorter.static_order())
+        return rules, tuple(clause for clause in sorter.static_order() if clause in rules)
     except CycleError as error:
         raise InputError(f"the rules form a cycle: {' → '.join(error.args[1])}") from None
 

@@ -25,15 +25,15 @@ WORDINGS = (
         "one": "{effect} if and only if {causes}.",
         "or": "{effect} if and only if at least one of the following holds: {causes}.",
         "and": "{effect} if and only if all of the following hold: {causes}.",
-        "do": "Suppose that, regardless of all other circumstances, {cause}, and that apart from "
-        "this all rules and facts stay as told. {question}",
+        "do": "Suppose that, regardless of all other circumstances, {cause}, while every other "
+        "rule and every fact stays as told. In that case: {question}",
     },
     {
         "one": "{effect} exactly when {causes}.",
         "or": "{effect} exactly when one or more of these statements are true: {causes}.",
         "and": "{effect} exactly when every one of these statements is true: {causes}.",
-        "do": "Now imagine an intervention: {cause}, whatever the rules say. All other facts and "
-        "rules are unchanged. {question}",
+        "do": "Now imagine an intervention: {cause}, whatever the rules say. All other rules "
+        "still apply, and the facts are those told. After the intervention: {question}",
     },
     {
         "one": "It is the case that {effect} whenever {causes}, and only then.",
@@ -41,8 +41,8 @@ WORDINGS = (
         "then: {causes}.",
         "and": "It is the case that {effect} whenever all of these conditions are met together, "
         "and only then: {causes}.",
-        "do": "Someone steps in and sees to it that {cause}, no matter what; nothing else is "
-        "touched. {question}",
+        "do": "Someone steps in and sees to it that {cause}, no matter what. The rule for this is "
+        "set aside; all others decide as ever, by the facts told. With that done: {question}",
     },
 )
 

@@ -10,6 +10,7 @@ Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``
 """
 
 import importlib
+import itertools
 import pkgutil
 import string
 from abc import ABC, abstractmethod
@@ -92,7 +93,7 @@ class Draw:
     def some(self, choices: Sequence[Choice], k: int) -> list[Choice]:
         """Return `k` different choices, in random order."""
         self.used += 1
-        order = uniforms(self.seed, self.name, self.used, terms=len(choices))[:, 0].argsort()
+        order = uniforms(self.seed, self.name, self.used, n=len(choices))[0].argsort()
         return [choices[position] for position in order[:k]]
 
     def one(self, choices: Sequence[Choice]) -> Choice:
@@ -100,10 +101,11 @@ class Draw:
         return choices[self.integer(0, len(choices) - 1)]
 
     def people(self, n: int) -> list[str]:
-        """Return `n` different first names; double names when there are many."""
+        """Return `n` different first names; double and triple names when there are many."""
         names = list(FRIENDS)
-        if n > len(names):
-            names += [f"{one}-{two}" for one in FRIENDS for two in FRIENDS if one != two]
+        for parts in (2, 3):
+            if n > len(names):
+                names += ["-".join(name) for name in itertools.permutations(FRIENDS, parts)]
         if n > len(names):
             raise InputError(f"a story has names for {len(names):,} people: found {n:,} nodes")
         return self.some(names, n)
@@ -112,18 +114,20 @@ class Draw:
 class Theme(ABC):
     """The vocabulary of a story.
 
-    A subclass states the attributes below and implements the three methods.
+    A subclass states the attributes below and implements the three methods. No clause
+    or label holds a period or a semicolon: the reader knows by them where a clause ends.
 
     Attributes
     ----------
     name : str
         As in ``generate("candy_party", ...)``; that of the module.
     openings : tuple of str
-        Each introduces the situation; the wordings of a prompt take turns.
+        Each introduces the situation; the wordings of a prompt take turns. What all
+        must know to judge a fact, such as a catalogue, is told here.
     closing : str
         Closes the world: nothing but what is told decides.
     negations : tuple of (str, str)
-        What a negated clause says, and what it would say otherwise.
+        What a negated clause says, and what it says instead when it is true.
     causal_functions : str or None
         The operators that the theme insists on, if any.
     """
@@ -140,11 +144,11 @@ class Theme(ABC):
 
     @abstractmethod
     def asked(self, question: str) -> str | None:
-        """Return the clause whose truth a question asks for; None if it is not this theme's."""
+        """Return the clause whose truth a question asks for; None if no node is asked about so."""
 
     @abstractmethod
     def holds(self, own: str, text: str) -> bool | None:
-        """Say whether a node's own condition holds in a text; None if it is not this theme's."""
+        """Say whether a node's own condition holds by the facts of a text; None if none tells."""
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:

@@ -18,8 +18,8 @@ class CandyParty(Theme):
 
     name = "candy_party"
     openings = (
-        "A group of friends meets at a party, where a machine hands candies out at random.",
-        "At a party, every friend draws a bag without looking inside; each bag holds some candies.",
+        "A group of friends meets at a party, where a machine hands out candies at random.",
+        "At a party, every friend draws a paper bag, which may hold many candies, few or none.",
         "A piñata bursts at a party, and every friend picks up whatever candies land nearby.",
     )
     closing = "Nothing else makes any of these friends happy or unhappy."
@@ -32,7 +32,7 @@ class CandyParty(Theme):
         def gets(number: int) -> str:
             return f"{name} gets {counted(number, 'candy', 'candies')}."
 
-        color, other = draw.some(("red", "yellow", "green", "blue", "orange", "white"), 2)
+        color, other = draw.some(("red", "yellow", "green", "blue", "purple", "white"), 2)
         return Node(
             label=name,
             true=f"{name} is happy",
@@ -59,7 +59,7 @@ class CandyParty(Theme):
         if not wish:
             return None
         got = re.search(rf"(?<![\w-]){wish[1]} gets (\d+) cand(?:y|ies)\.", text)
-        return int(got[1]) >= int(wish[2])
+        return got and int(got[1]) >= int(wish[2])
 
 
 THEME = CandyParty()
