@@ -76,8 +76,19 @@ UNITS = {
 }
 
 
-def _drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Draw in our style and leave matplotlib's own settings, and its open figures, alone."""
+def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Draw in our style and leave matplotlib's own settings, and its open figures, alone.
+
+    A decorator of functions that return a figure.
+
+    Examples
+    --------
+    >>> @drawn_quietly
+    ... def empty():
+    ...     return plt.figure()
+    >>> empty().get_dpi() == STYLE["figure.dpi"], plt.get_fignums()
+    (True, [])
+    """
 
     @functools.wraps(draw)
     def drawn(*arguments, **options) -> Figure:
@@ -89,7 +100,7 @@ def _drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
-@_drawn_quietly
+@drawn_quietly
 def marginals(
     cohorts: dict[str, pd.DataFrame],
     variables: Sequence[str] | None = None,
@@ -150,7 +161,7 @@ def marginals(
     return figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def share_by_level(
     frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str], columns: int = 2
 ) -> Figure:
@@ -225,7 +236,7 @@ def share_by_level(
     return figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def initial_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     """Draw a causal graph from top to bottom, every cause above its effects.
 
@@ -267,7 +278,7 @@ def initial_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     return axes.figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def transition_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     """Draw one step of time: the previous step on the left, the current one on the right.
 
@@ -323,7 +334,7 @@ def transition_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     return axes.figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def fit_quality(ours: pd.DataFrame, published: pd.DataFrame) -> Figure:
     """Draw the quality of each fit beside the published one.
 
@@ -372,7 +383,7 @@ def fit_quality(ours: pd.DataFrame, published: pd.DataFrame) -> Figure:
     return figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def trajectories(
     worlds: dict[str, pd.DataFrame], of: Sequence[str | tuple[str, str]], band: float = 0.5
 ) -> Figure:
@@ -441,7 +452,7 @@ def trajectories(
     return figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def one_subject(worlds: dict[str, pd.DataFrame], subject: int, variables: Sequence[str]) -> Figure:
     """Follow one subject through two worlds; steps at which they differ are shaded.
 
@@ -522,7 +533,7 @@ def one_subject(worlds: dict[str, pd.DataFrame], subject: int, variables: Sequen
     return figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def changed(shares: pd.DataFrame) -> Figure:
     """Draw what an intervention changes and what it leaves alone, as a heat map.
 
@@ -565,7 +576,7 @@ def changed(shares: pd.DataFrame) -> Figure:
     return figure
 
 
-@_drawn_quietly
+@drawn_quietly
 def overlap(groups: dict[str, pd.Series], bins: int = 20) -> Figure:
     """Draw how the propensity of a treatment is distributed in each group of subjects.
 
