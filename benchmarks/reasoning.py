@@ -1,0 +1,179 @@
+"""Measure the reasoning benchmark: agreement of its oracles, exact quantities, time and memory.
+
+Run it from the project's folder::
+
+    .venv/bin/python benchmarks/reasoning.py                # everything, about three minutes
+    .venv/bin/python benchmarks/reasoning.py exact parquet  # some of it
+    .venv/bin/python benchmarks/reasoning.py oracles 50000  # fewer prompts than 1 000 000
+
+Each measurement runs in a process of its own, so that its peak memory is its own.
+The bounds are those that the project has set itself; exit status 1 says that one is missed.
+"""
+
+import itertools
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from joblib import Parallel, delayed
+
+from lib.ccr import generate
+from lib.ccr.agreement import composition_error, disagreements, enumeration_error
+from lib.ccr.exact import exact_quantities
+from lib.ccr.graphs import KINDS, Chain
+from lib.ccr.theme import Draw, themes
+from lib.ccr.worlds import CAUSAL_FUNCTIONS, random_world
+
+#: What is measured, what was found, and whether it is within its bound.
+Finding = tuple[str, str, bool]
+
+#: How many prompts the oracles answer, unless the command line says another number.
+PROMPTS = 1_000_000
+
+
+def oracles(n: int = PROMPTS) -> Iterator[Finding]:
+    begun, seen, disagreed, configurations = time.monotonic(), Counter(), 0, 0
+    # Themes take turns and every set holds at least a thousand prompts: n / 1 000 always suffice.
+    sets = (delayed(_compared)(number) for number in range(n // 1_000 + 1))
+    running = Parallel(n_jobs=2, return_as="generator", batch_size=8)(sets)
+    for theme, asked, unlike in running:
+        seen[theme] += asked
+        disagreed += unlike
+        configurations += 1
+        if configurations % 50 == 0 or unlike:
+            done = f"{seen.total():,} of {n:,} prompts, {disagreed} disagreements"
+            print(f"\r        {done}, {time.monotonic() - begun:.0f} s", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    for theme, asked in sorted(seen.items()):
+        yield f"prompts of {theme}", f"{asked:,}", asked > 0
+    yield f"prompts read (at least {n:,})", f"{seen.total():,}", seen.total() >= n
+    yield f"disagreements in {configurations:,} configurations (0)", f"{disagreed}", disagreed == 0
+    minutes = (time.monotonic() - begun) / 60
+    yield "minutes on two cores (at most 10)", f"{minutes:.1f}", minutes <= 10 * max(n / 1e6, 1)
+
+
+def _compared(number: int) -> tuple[str, int, int]:
+    """Read every prompt of a random configuration: theme, number of prompts, disagreements."""
+    draw = Draw(number, "configuration of the benchmark")
+    theme = list(themes())[number % len(themes())]
+    sizes = [draw.integer(2, 6) for _ in range(draw.integer(1, 5))]
+    per_sample = (len(sizes) + 1) ** 2
+    tasks = generate(
+        theme,
+        n_per_bcc=sizes,
+        bcc_types=draw.one([*KINDS, "mixed"]),
+        causal_functions=draw.one(CAUSAL_FUNCTIONS),
+        n_tasks=3,  # one for each wording
+        n_samples=1_000 // (3 * per_sample) + 1,
+        seed=draw.integer(0, 2**31),
+        n_wordings=3,
+        asides=draw.one([True, False]),
+    )
+    return theme, len(tasks), len(disagreements(tasks))
+
+
+def exact() -> Iterator[Finding]:
+    chain = Chain([4] * 1_000, ["cycle", "wheel"] * 500)
+    world = random_world(chain, "random", seed=0, name="long")
+    exact_quantities(random_world(Chain([3, 3]), "random", seed=0, name="what is done once"))
+    begun = time.perf_counter()
+    quantities = exact_quantities(world)
+    seconds = time.perf_counter() - begun
+    what = f"{len(quantities):,} pairs of 1 000 components, seconds (below 1)"
+    yield what, f"{seconds:.2f}", seconds < 1
+
+
+def brute_force() -> Iterator[Finding]:
+    small = [Chain(sizes, kinds) for n in range(2, 9) for sizes, kinds in _graphs(n)]
+    draw = Draw(0, "graphs of the benchmark")
+    large = []
+    for n in (9, 10, 11, 12, 13, 14):
+        large += [Chain(*draw.one(list(_graphs(n)))) for _ in range(25)]
+    composed = 0.0
+    for name, chains in (("every graph of 2 to 8", small), ("random graphs of 9 to 14", large)):
+        worst = 0.0
+        for number, chain in enumerate(chains):
+            for causal_functions in CAUSAL_FUNCTIONS:
+                world = random_world(chain, causal_functions, number, "benchmark")
+                worst = max(worst, enumeration_error(world))
+                if chain.n_nodes <= 8:
+                    composed = max(composed, composition_error(world))
+        what = f"{name} nodes, {len(chains)} graphs: largest difference (1e-12)"
+        yield what, f"{worst:.0e}", worst <= 1e-12
+    yield "compositions from the global PNS (1e-12)", f"{composed:.0e}", composed <= 1e-12
+
+
+def _graphs(n: int) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Yield sizes and kinds of every chain of `n` nodes; up to three nodes, kinds are alike."""
+    if n == 1:
+        yield (), ()
+    for size in range(2, n + 1):
+        for kind in KINDS[: 1 if size <= 3 else 2]:
+            for sizes, kinds in _graphs(n - size + 1):
+                yield (size, *sizes), (kind, *kinds)
+
+
+def parquet() -> Iterator[Finding]:
+    generate("candy_party")  # what is done once, such as imports
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.process_time()
+        tasks = generate("candy_party", [4, 4, 4], n_tasks=28, n_samples=1_005, seed=0)
+        tasks.to_parquet(folder)
+        seconds = time.process_time() - begun
+        size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
+    n, peak = len(tasks), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    rate = n / seconds
+    yield f"{n:,} prompts to Parquet, a CPU second (at least 400 000)", f"{rate:,.0f}", rate >= 4e5
+    yield f"{n:,} prompts, peak MB (below 300)", f"{peak:.0f}", peak < 300
+    yield f"{n:,} prompts, MB of disk (below 60)", f"{size:.1f}", size < 60
+
+
+def linear() -> Iterator[Finding]:
+    seconds = {}
+    for k, repetition in itertools.product((20, 40, 80), range(3)):
+        begun = time.process_time()
+        with tempfile.TemporaryDirectory() as folder:
+            tasks = generate("flu_vaccine", [3] * k, n_samples=100, seed=repetition)
+            tasks.to_parquet(folder)
+            took = (time.process_time() - begun) / len(tasks)
+        seconds[k] = min(took, seconds.get(k, took))
+    for k, took in seconds.items():
+        times = took / seconds[20]
+        what = f"{k} components, CPU time of a prompt by that at 20 (at most 1.2)"
+        yield what, f"{times:.2f}, {took * 1e6:.2f} µs", times <= 1.2
+
+
+MEASUREMENTS = {
+    measurement.__name__: measurement
+    for measurement in (oracles, exact, brute_force, parquet, linear)
+}
+
+
+def _findings(name: str) -> list[Finding]:
+    return list(MEASUREMENTS[name]())
+
+
+if __name__ == "__main__":
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    chosen = [word for word in sys.argv[1:] if not word.isdecimal()] or list(MEASUREMENTS)
+    if unknown := [name for name in chosen if name not in MEASUREMENTS]:
+        sys.exit(
+            f"measurement {unknown[0]!r} is unknown: expected one of {', '.join(MEASUREMENTS)}"
+        )
+    missed = 0
+    for name in chosen:
+        if name == "oracles":  # starts processes of its own
+            findings = oracles(*numbers)
+        else:
+            with multiprocessing.get_context("spawn").Pool(1) as process:
+                findings = process.apply(_findings, (name,))
+        for what, found, within in findings:
+            print(f"{'ok    ' if within else 'MISSED'}  {what}: {found}", flush=True)
+            missed += not within
+    print(f"{missed} bounds missed")
+    sys.exit(missed > 0)
