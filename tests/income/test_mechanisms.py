@@ -402,11 +402,14 @@ def test_no_subject_depends_on_those_computed_with_it(fitted, world):
                 {cause: column[rows] for cause, column in world.current.items()},
                 {cause: column[rows] for cause, column in world.previous.items()},
             )
+            if hasattr(mechanism, "probabilities"):  # to the last bit, not only the level drawn
+                probabilities = mechanism.probabilities(part)
+                return np.broadcast_to(probabilities, (noise[:, rows].shape[1], len(noise)))
             column = mechanism.evaluate(part, noise[:, rows])
             return np.asarray(getattr(column, "codes", column))
 
         whole = values(slice(0, N))
-        for i in (0, 1, N - 1):
+        for i in range(50):
             assert values(slice(i, i + 1)).tobytes() == whole[i : i + 1].tobytes(), name
         halves = [values(slice(0, 301)), values(slice(301, N))]
         assert np.concatenate(halves).tobytes() == whole.tobytes(), name

@@ -136,6 +136,13 @@ def test_inverse_cdf_is_the_first_level_that_reaches_the_noise(case):
         assert code == reached.index(True)
 
 
+def test_inverse_cdf_takes_the_lower_level_where_the_noise_meets_its_sum():
+    assert inverse_cdf(np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([[0.5, 0.25]])).tolist() == [
+        0,
+        0,
+    ]
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @given(case=weights_and_noise(), extreme=st.sampled_from([2.0**-53, 1 - 2.0**-53]))
 @settings(max_examples=100, deadline=None)
