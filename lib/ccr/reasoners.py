@@ -1,0 +1,167 @@
+"""Reference reasoners: what a score means, shown on reasoners whose faults are known.
+
+A number such as "91 % of the interventional prompts" says little until it stands
+beside the score of a reasoner that never looked at the intervention. Each reasoner
+here has exactly one fault, or none, and what it teaches is said with it. They
+answer from the world of a task, not from its text.
+
+>>> from lib.ccr import generate
+>>> tasks = generate("candy_party", n_per_bcc=[3, 3], n_tasks=2, n_samples=5)
+>>> answers = REASONERS["ignores the intervention"].answers(tasks)
+>>> answers.shape == (len(tasks),)
+True
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lib.ccr.answers import from_grids
+from lib.ccr.tasks import Task, Tasks
+from lib.errors import InputError
+from lib.noise import uniforms
+
+
+@dataclass(frozen=True)
+class Reasoner:
+    """A reasoner whose way to answer is known.
+
+    Parameters
+    ----------
+    name : str
+    teaches : str
+        What its scores teach, in one sentence.
+    answer : callable
+        Returns its answers to a task, shape (questions, samples), from the task and
+        uniforms of that shape, which it need not use.
+    """
+
+    name: str
+    teaches: str
+    answer: Callable[[Task, np.ndarray], np.ndarray]
+
+    def answers(self, tasks: Tasks, seed: int = 0) -> np.ndarray:
+        """Answer every prompt.
+
+        Parameters
+        ----------
+        tasks : Tasks
+        seed : int
+            Of the reasoner's own chance, apart from that of the tasks.
+
+        Returns
+        -------
+        numpy.ndarray of int8, shape (prompts,)
+        """
+        return from_grids(
+            tasks, (self.answer(task, self._chance(task, seed)) for task in tasks.tasks)
+        )
+
+    def _chance(self, task: Task, seed: int) -> np.ndarray:
+        # Addressed by task, question and sample: more samples leave the answers to the first alone.
+        n_questions, n_samples = task.labels.shape
+        name = f"{self.name}, {task.story.name}"
+        return uniforms(seed, name, n=n_samples, terms=n_questions)
+
+
+def noisy(rate: float) -> Reasoner:
+    r"""Return a reasoner that gives the wrong answer with probability `rate`.
+
+    Its errors are independent, so its expected difference of answers is
+
+    .. math:: (1 - 2r)\,\mathrm{ATE},
+
+    once for the global quantity, and once for every factor of a composition.
+
+    Parameters
+    ----------
+    rate : float
+        From 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+
+    Examples
+    --------
+    >>> noisy(0.1).name
+    'noisy at rate 0.1'
+    """
+    if not 0 <= rate <= 1:
+        raise InputError(f"rate must lie between 0 and 1: found {rate}")
+    return Reasoner(
+        f"noisy at rate {rate:g}",
+        "A few independent errors hardly lower accuracy, but each factor of a composition "
+        "shrinks, so the longer the composition, the worse it fits.",
+        lambda task, chance: task.labels ^ (chance < rate),
+    )
+
+
+def _ignore_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
+    factual = dict(zip(task.world.chain.cut_tree, task.labels, strict=False))
+    return np.array([factual[effect] for effect in task.questions["effect"]])
+
+
+def _echo_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
+    value = task.questions["value"].to_numpy()[:, None]
+    return np.where(value == -1, task.labels, value == 1)
+
+
+def _stop_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
+    """Answer, for an effect beyond the cause's component, what is true of that component's end."""
+    tree = task.world.chain.cut_tree
+    following = dict(itertools.pairwise(tree))
+    rows = {(row.cause, row.value, row.effect): row.question for row in task.questions.itertuples()}
+    stands_in = [
+        rows[cause, value, effect if cause < 0 else following[cause]]
+        for cause, value, effect in rows
+    ]
+    return task.labels[stands_in]
+
+
+#: The reference reasoners by name, from the best to the least.
+REASONERS = {
+    reasoner.name: reasoner
+    for reasoner in (
+        Reasoner(
+            "perfect",
+            "Whatever a perfect reasoner does not score is lost by the metric, not by reasoning.",
+            lambda task, chance: task.labels,
+        ),
+        noisy(0.05),
+        Reasoner(
+            "stops at the first cutpoint",
+            "Every single link can be right and the whole wrong: it follows a cause to the end of "
+            "its own component and takes what it finds there for the effect, so its compositions "
+            "contradict its global quantity.",
+            _stop_at_the_first_cutpoint,
+        ),
+        Reasoner(
+            "ignores the intervention",
+            "Most interventions change nothing, so answering the factual question scores high on "
+            "interventional prompts, and nothing on those where the intervention matters.",
+            _ignore_the_intervention,
+        ),
+        Reasoner(
+            "echoes the intervention",
+            "Answering what the cause is set to is right on every prompt whose answer the "
+            "intervention changes, and its quantities, all 1, compose: only the truth tells.",
+            _echo_the_intervention,
+        ),
+        Reasoner(
+            "always yes",
+            "Accuracy is the share of true labels, and recall is perfect; no answer ever differs, "
+            "so every causal effect is estimated as zero.",
+            lambda task, chance: np.ones_like(task.labels),
+        ),
+        Reasoner(
+            "coin",
+            "Half of all prompts are right by luck, and an effect that averages to zero gives "
+            "quotients that mean nothing.",
+            lambda task, chance: chance < 0.5,
+        ),
+    )
+}

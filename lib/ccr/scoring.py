@@ -1,0 +1,451 @@
+r"""Scores: how right a reasoner is, rung by rung, and whether its answers fit together.
+
+**Accuracy** is counted rung by rung, and also apart on the interventional prompts whose
+answer the intervention changes and on those that it leaves as they were. Most are left,
+so who ignores interventions does well on the whole; and who merely echoes what the
+cause is set to is right on every changed one. It takes both.
+
+**Quantities.** From the answers to a task with n samples, :math:`\hat y_i` to the factual
+question, :math:`\hat y_{x,i}` and :math:`\hat y_{\lnot x,i}` to the pair of interventional
+ones, every quantity is estimated as it is defined, for instance
+
+.. math::
+    \widehat{\mathrm{ATE}} = \frac1n \sum_i (\hat y_{x,i} - \hat y_{\lnot x,i}), \qquad
+    \widehat{\mathrm{PNS}} = \frac1n \sum_i \hat y_{x,i} (1 - \hat y_{\lnot x,i}).
+
+The two agree if no answer turns from yes to no when the cause is made true, as none of
+the true ones does; of a careless reasoner, the first averages errors out, and the
+second adds them up. The benchmark's PNS is the first [1]_, so it is what compositions
+are made of unless you ask for the second.
+
+**External validity** compares with the truth, the *relative absolute error*
+
+.. math:: \mathrm{RAE}(q, \hat q) = |q - \hat q| / |q|
+
+being at most δ. The truth is exact here, while the samples have luck of their own: of a
+small effect even the true answers give a poor estimate. But the true answers to the very
+same samples are known, so that luck is taken out:
+
+.. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
+
+expects the same, has no variance at all for a reasoner without fault, and is what is
+compared. (``luck=True`` leaves it in, as the reference implementation does.)
+
+**Internal consistency** compares a reasoner with itself only: along a path of the cut
+tree, the RAE of its global quantity and its product is at most `multiplier` times the
+RAE that the true answers to these samples have. Where its own global quantity, or that
+of the true answers, is estimated as zero, neither is a number: such a composition is
+*undefined*, and counted as that.
+
+**Intervals** are percentiles of the bootstrap over samples [2]_. A quotient, a product
+and a verdict are functions of the same answers to the same samples, dependent in ways
+that a derived interval would have to spell out for each; a resample carries them all.
+They tell what other samples of the same worlds would have given. A share of exactly 0
+or 1 gets an interval without width: read it as "less than about 3 in n" instead.
+
+An unparseable answer counts as the wrong one everywhere, and its rate is told as well.
+
+References
+----------
+.. [1] Maasch, J. R. M. A. et al. (2025). Compositional causal reasoning evaluation in
+   language models. ICML 2025, arXiv:2503.04556.
+.. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapman
+   and Hall, chapter 13.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from lib.ccr.answers import NOT_ASKED, UNPARSEABLE, as_grids, checked
+from lib.ccr.exact import COLUMNS
+from lib.ccr.graphs import Chain
+from lib.ccr.tasks import Task, Tasks
+from lib.errors import InputError, one_of
+from lib.noise import uniforms
+
+#: What accuracy is counted on; all interventional prompts are counted twice, by what the
+#: cause is set to, and by whether that changes the answer.
+RUNGS = ("factual", "cause made true", "cause made false", "changed", "unchanged")
+
+#: The cells of the taxonomy: external validity, and internal consistency.
+CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of one reasoner, as tidy tables.
+
+    Parameters
+    ----------
+    tasks : Tasks
+    answers : sequence of int, shape (prompts,)
+        1, 0 or :data:`~lib.ccr.answers.UNPARSEABLE`, in the order of ``tasks.prompts()``.
+    delta : float
+        The largest RAE that is externally valid; 0.1 in the paper.
+    multiplier : float
+        Of the RAE of the true answers, the largest RAE that is internally consistent is
+        so many; 1.1 to 1.25 in use.
+    measure : {'ATE', 'PNS'}
+        What compositions are made of: average differences, or pairs of yes and no.
+    luck : bool
+        Leave the luck of the samples in the estimates that are compared with the truth.
+    most_compositions : int
+        Of a task with more compositions than this, only so many are looked at: the one
+        through all cutpoints, and others drawn at random.
+    level : float
+        Of the intervals.
+    n_resamples : int
+    seed : int
+        Of the resamples and of the compositions drawn.
+
+    Raises
+    ------
+    InputError
+        If the answers do not fit the tasks or a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from lib.ccr import generate
+    >>> from lib.ccr.reasoners import REASONERS
+    >>> tasks = generate("candy_party", [3, 3], n_tasks=5, n_samples=50)
+    >>> scores = Scores(tasks, REASONERS["perfect"].answers(tasks))
+    >>> scores.accuracy.query("metric == 'accuracy'")["value"].tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    >>> scores.table.query("external == 'valid'")[["internal", "share"]]
+           internal  share
+    0    consistent    1.0
+    1  inconsistent    0.0
+    2     undefined    0.0
+    """
+
+    tasks: Tasks
+    answers: Sequence[int]
+    delta: float = 0.1
+    multiplier: float = 1.1
+    measure: str = "ATE"
+    luck: bool = False
+    most_compositions: int = 100
+    level: float = 0.95
+    n_resamples: int = 1_000
+    seed: int = 0
+
+    def __post_init__(self):
+        object.__setattr__(self, "answers", checked(self.tasks, self.answers))
+        if self.measure not in ("ATE", "PNS"):
+            raise InputError(f"measure {self.measure!r} is unknown: {one_of(('ATE', 'PNS'))}")
+        for name, at_least in (("delta", 0), ("multiplier", 1)):
+            if not getattr(self, name) >= at_least:
+                found = getattr(self, name)
+                raise InputError(f"{name} must be at least {at_least}: found {found}")
+        for name in ("most_compositions", "n_resamples"):
+            found = getattr(self, name)
+            if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < 1:
+                raise InputError(f"{name} must be a whole number of at least 1: found {found!r}")
+        if not 0 < self.level < 1:
+            raise InputError(f"level must lie between 0 and 1: found {self.level}")
+
+    @cached_property
+    def accuracy(self) -> pd.DataFrame:
+        r"""One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
+
+        With "yes" as the positive answer and tp, fp, fn, tn counted over all tasks,
+
+        .. math::
+            \text{precision} = \frac{tp}{tp + fp}, \quad
+            \text{recall} = \frac{tp}{tp + fn}, \quad
+            F_1 = \frac{2\,tp}{2\,tp + fp + fn};
+
+        a quotient with nothing below its line is NaN.
+        """
+        # Counts by resample, rung, and kind: asked, unparseable, tp, fp, fn.
+        counts = np.zeros((self.n_resamples + 1, len(RUNGS), 5))
+        for task, grid in self._grids():
+            resamples = self._resamples(task)
+            for r, rows in enumerate(_rungs(task)):
+                asked, truth = rows & (grid != NOT_ASKED), task.labels
+                given = _settled(grid, truth)
+                kinds = [asked, asked & (grid == UNPARSEABLE), asked & given & truth]
+                kinds += [asked & given & ~truth, asked & ~given & truth]
+                by_sample = np.array([kind.sum(axis=0) for kind in kinds], dtype=np.float32)
+                counts[:, r] += resamples @ by_sample.T
+        asked, unparseable, tp, fp, fn = np.moveaxis(counts, -1, 0)
+        with np.errstate(invalid="ignore"):
+            metrics = {
+                "accuracy": 1 - (fp + fn) / asked,
+                "precision": tp / (tp + fp),
+                "recall": tp / (tp + fn),
+                "F1": 2 * tp / (2 * tp + fp + fn),
+                "unparseable": unparseable / asked,
+            }
+        frames = [
+            pd.DataFrame({"rung": RUNGS, "metric": name, **self._interval(values, "value")})
+            for name, values in metrics.items()
+        ]
+        frame = pd.concat(frames).assign(prompts=np.tile(asked[0].astype(int), len(metrics)))
+        return frame.sort_values(
+            "rung", key=lambda r: r.map(RUNGS.index), kind="stable"
+        ).reset_index(drop=True)
+
+    @cached_property
+    def quantities(self) -> pd.DataFrame:
+        """One row a task, pair and quantity: truth, estimates, their RAE, and if that is valid.
+
+        `exact` is the truth, `labels` what the true answers to the samples estimate,
+        `answers` what the reasoner's do, with an interval from `low` to `high`; `RAE` and
+        its interval are those of external validity. What is undefined, because it is
+        conditional on what no answer says or relative to zero, is missing.
+
+        Raises
+        ------
+        InputError
+            If the tasks leave out interventional prompts.
+        """
+        frames = []
+        for task, estimated in self._estimated:
+            exact = task.quantities.reset_index()
+            for name in COLUMNS:
+                answers, labels = estimated[name]
+                truth = exact[name].to_numpy()
+                rae = _rae(truth, self._compared(truth, answers, labels))
+                frame = exact[["cause", "effect"]].assign(
+                    quantity=name,
+                    exact=truth,
+                    labels=labels[0],
+                    **self._interval(answers, "answers"),
+                    **self._interval(rae, "RAE", "RAE, "),
+                )
+                frame.insert(0, "task", task.number)
+                frames.append(frame)
+        frame = pd.concat(frames, ignore_index=True)
+        frame["valid"] = (frame["RAE"] <= self.delta).astype("boolean").mask(frame["RAE"].isna())
+        return frame
+
+    @cached_property
+    def compositions(self) -> pd.DataFrame:
+        """One row a task and composition: its product, how it fits, and its cell of the taxonomy.
+
+        `exact` is the true global quantity, which every product should amount to; `global`
+        and `product` are the reasoner's. `external RAE`, with an interval, compares the
+        product with the truth, `internal RAE` with the reasoner's own global quantity, and
+        `threshold` is the most that is consistent.
+
+        Raises
+        ------
+        InputError
+            If the tasks leave out interventional prompts.
+        """
+        frames = []
+        for task, paths, found in self._composed:
+            frame = pd.DataFrame({"path": paths})
+            frame.insert(0, "task", task.number)
+            frame["exact"] = task.quantities[self.measure].loc[task.world.chain.global_quantity]
+            for name in ("global", "product", "threshold"):
+                frame[name] = found[name][0]
+            for name in ("external RAE", "internal RAE"):
+                frame = frame.assign(**self._interval(found[name], name, f"{name}, "))
+            cells = found["cell"][0]
+            frame["external"] = [CELLS[cell][0] for cell in cells]
+            frame["internal"] = [CELLS[cell][1] for cell in cells]
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row a task and cell: the `share` of the task's compositions in it, `low`, `high`.
+
+        A task of a single component has no compositions, and its shares are missing.
+        """
+        frames = []
+        for task, paths, found in self._composed:
+            frame = pd.DataFrame(CELLS, columns=["external", "internal"])
+            frame.insert(0, "task", task.number)
+            frame["compositions"] = len(paths)
+            frames.append(frame.assign(**self._interval(_shares(found["cell"]), "share")))
+        return pd.concat(frames, ignore_index=True)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row a cell of the taxonomy: the mean of its share over tasks, `low`, `high`."""
+        shares = [_shares(found["cell"]) for _, paths, found in self._composed if paths]
+        empty = np.full((1, self.n_resamples + 1, len(CELLS)), np.nan)
+        mean = np.mean(shares, axis=0) if shares else empty[0]
+        frame = pd.DataFrame(CELLS, columns=["external", "internal"])
+        return frame.assign(**self._interval(mean, "share"))
+
+    def _grids(self) -> list[tuple[Task, np.ndarray]]:
+        return list(zip(self.tasks.tasks, as_grids(self.tasks, self.answers), strict=True))
+
+    def _resamples(self, task: Task) -> np.ndarray:
+        """Return how often every sample occurs, shape (1 + resamples, samples).
+
+        The first row is the samples as they are, so that whatever is computed from
+        these counts has its value first and its resamples after it.
+        """
+        n, b = task.n_samples, self.n_resamples
+        drawn = (uniforms(self.seed, f"resamples, task {task.number}", n=b * n)[0] * n).astype(int)
+        places = np.arange(b).repeat(n) * n + drawn
+        counts = np.bincount(places, minlength=b * n).reshape(b, n)
+        # Single precision is exact for whole numbers up to 2^24, and twice as fast.
+        return np.vstack([np.ones((1, n)), counts]).astype(np.float32)
+
+    def _interval(self, values: np.ndarray, name: str, prefix: str = "") -> dict[str, np.ndarray]:
+        """Return value, `low` and `high` of what is resampled along the first axis."""
+        low, high = _quantiles(values[1:], [(1 - self.level) / 2, (1 + self.level) / 2])
+        return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
+
+    def _compared(self, truth: np.ndarray, answers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the estimates that are compared with the truth."""
+        return answers if self.luck else truth + (answers - labels)
+
+    @cached_property
+    def _estimated(self) -> list[tuple[Task, dict[str, tuple[np.ndarray, np.ndarray]]]]:
+        """The estimates by quantity, from the answers and from the labels, (resamples, pairs)."""
+        if self.tasks.only_changed:
+            raise InputError(
+                "quantities need both prompts of every pair: these tasks keep only those whose "
+                "answer the intervention changes"
+            )
+        found = []
+        for task, grid in self._grids():
+            counts = self._resamples(task)
+            answers = _estimates(task, _settled(grid, task.labels), counts)
+            labels = _estimates(task, task.labels, counts)
+            found.append((task, {name: (answers[name], labels[name]) for name in COLUMNS}))
+        return found
+
+    @cached_property
+    def _composed(self) -> list[tuple[Task, list[tuple[int, ...]], dict[str, np.ndarray]]]:
+        """The compositions of every task, with what :attr:`compositions` tells of them."""
+        found = []
+        for task, estimated in self._estimated:
+            chain = task.world.chain
+            name = f"{task.story.name}, compositions"
+            paths = some_compositions(chain, self.most_compositions, self.seed, name)
+            exact = task.quantities[self.measure].to_numpy()
+            answers, labels = estimated[self.measure]
+            place = {pair: i for i, pair in enumerate(task.quantities.index)}
+            steps = [[place[step] for step in itertools.pairwise(path)] for path in paths]
+            whole = place[chain.global_quantity]
+
+            def products(of: np.ndarray, steps: list[list[int]] = steps) -> np.ndarray:
+                columns = [of[:, step].prod(axis=1) for step in steps]
+                return np.array(columns).reshape(len(steps), len(of)).T
+
+            product, true_product = products(answers), products(labels)
+            external = _rae(exact[whole], products(self._compared(exact, answers, labels)))
+            internal = _rae(answers[:, [whole]], product)
+            threshold = self.multiplier * _rae(labels[:, [whole]], true_product)
+            # Rounding alone must not decide: a product and the same product in another order.
+            inconsistent = internal > threshold + 1e-12
+            undefined = np.isnan(internal) | np.isnan(threshold)
+            cell = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
+            results = {"product": product, "external RAE": external, "internal RAE": internal}
+            alike = np.broadcast_to(answers[:, [whole]], product.shape)
+            results |= {"global": alike, "threshold": threshold, "cell": cell}
+            found.append((task, paths, results))
+        return found
+
+
+def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tuple[int, ...]]:
+    """Return all compositions of a chain, or at most so many of them.
+
+    Their number doubles with every component. If there are more than `most`, the one
+    through all cutpoints is kept, and others drawn: each cutpoint is on the path with
+    probability ½, doubles and the empty path are dropped.
+
+    Parameters
+    ----------
+    chain : Chain
+    most : int
+    seed : int
+    name : str
+        Names the draw among those of the seed.
+
+    Examples
+    --------
+    >>> some_compositions(Chain([2, 2, 2]), 10, 0, "a")
+    [(0, 1, 3), (0, 2, 3), (0, 1, 2, 3)]
+    >>> len(some_compositions(Chain([2] * 50), 10, 0, "a"))
+    10
+    """
+    if chain.n_compositions <= most:
+        return list(chain.compositions())
+    between = np.array(chain.cut_tree[1:-1])
+    drawn = uniforms(seed, name, n=most - 1, terms=len(between)).T < 0.5
+    every = tuple(between.tolist())
+    stops = dict.fromkeys([every, *(tuple(between[row].tolist()) for row in drawn if row.any())])
+    return [(chain.root, *stop, chain.leaf) for stop in stops]
+
+
+def _settled(grid: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return answers as true or false, the unparseable ones as the wrong answer."""
+    return np.where(grid == UNPARSEABLE, ~truth, grid == 1)
+
+
+def _rungs(task: Task) -> list[np.ndarray]:
+    """Return for every one of `RUNGS` which prompts it has, to be broadcast with the labels."""
+    values = task.questions["value"].to_numpy()[:, None]
+    factual = dict(zip(task.world.chain.cut_tree, task.labels, strict=False))
+    before = np.array([factual[effect] for effect in task.questions["effect"]])
+    interventional, changed = values != -1, task.labels != before
+    rungs = [~interventional, values == 1, values == 0, interventional & changed]
+    return [*rungs, interventional & ~changed]
+
+
+def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:
+    """Estimate every quantity of every pair, shape (resamples, pairs), from its definition.
+
+    The pairs are those of the exact quantities, in their order, which is also that of
+    the questions.
+    """
+    values = task.questions["value"].to_numpy()
+    place = {node: i for i, node in enumerate(task.world.chain.cut_tree)}
+    cause, effect = (task.questions[key][values == 1].map(place) for key in ("cause", "effect"))
+    x, y, y1, y0 = given[cause], given[effect], given[values == 1], given[values == 0]
+
+    def n(event: np.ndarray) -> np.ndarray:
+        return (counts @ event.T.astype(np.float32)).astype(float)
+
+    total = counts.sum(axis=1, keepdims=True, dtype=float)
+    with np.errstate(invalid="ignore"):  # 0 / 0: nothing to condition on
+        estimates = {
+            "P(y | x)": n(x & y) / n(x),
+            "P(y | not x)": n(~x & y) / n(~x),
+            "P(y | do x)": n(y1) / total,
+            "P(y | do not x)": n(y0) / total,
+            "ATE": (n(y1) - n(y0)) / total,
+            "PNS": n(y1 & ~y0) / total,
+            "PN": n(x & y & ~y0) / n(x & y),
+            "PS": n(~x & ~y & y1) / n(~x & ~y),
+        }
+    return estimates
+
+
+def _rae(truth: np.ndarray | float, found: np.ndarray) -> np.ndarray:
+    """Return the relative absolute error; missing if relative to zero."""
+    truth = np.broadcast_to(truth, found.shape)
+    error = np.full(found.shape, np.nan)
+    return np.divide(np.abs(truth - found), np.abs(truth), out=error, where=truth != 0)
+
+
+def _shares(cells: np.ndarray) -> np.ndarray:
+    """Return the share of each cell, (resamples, cells), missing if there is no composition."""
+    if not cells.shape[1]:
+        return np.full((len(cells), len(CELLS)), np.nan)
+    return np.stack([(cells == cell).mean(axis=1) for cell in range(len(CELLS))], axis=1)
+
+
+def _quantiles(values: np.ndarray, at: Sequence[float]) -> np.ndarray:
+    """Return quantiles along the first axis, of what is defined; missing if nothing is."""
+    known = ~np.isnan(values)
+    if known.all():
+        return np.quantile(values, at, axis=0)
+    some = known.any(axis=0)
+    found = np.full((len(at), *values.shape[1:]), np.nan)
+    found[:, some] = np.nanquantile(values[:, some], at, axis=0)
+    return found
