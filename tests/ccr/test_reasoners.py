@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from lib.ccr import generate
+from lib.ccr.answers import as_grids
+from lib.ccr.reasoners import REASONERS, noisy
+from lib.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return generate("candy_party", n_per_bcc=[3, 3, 3], n_tasks=3, n_samples=200, seed=2)
+
+
+@pytest.fixture(scope="module")
+def truth(tasks):
+    return tasks.answers["answer"].to_numpy()
+
+
+def rows(task, **wanted):
+    """The numbers of the questions of a task with these values."""
+    questions = task.questions
+    for column, value in wanted.items():
+        questions = questions[questions[column] == value]
+    return questions["question"].tolist()
+
+
+def test_names_are_the_keys_and_every_reasoner_teaches_one_sentence():
+    for name, reasoner in REASONERS.items():
+        assert reasoner.name == name
+        assert reasoner.teaches.endswith(".")
+        assert ". " not in reasoner.teaches
+
+
+@pytest.mark.parametrize("name", REASONERS)
+def test_a_seed_gives_the_same_answers_one_a_prompt(tasks, name):
+    answers = REASONERS[name].answers(tasks, seed=5)
+    assert answers.shape == (len(tasks),)
+    assert set(answers.tolist()) <= {0, 1}
+    assert (answers == REASONERS[name].answers(tasks, seed=5)).all()
+
+
+def test_only_chance_depends_on_the_seed(tasks):
+    differing = {
+        name
+        for name, reasoner in REASONERS.items()
+        if (reasoner.answers(tasks, seed=0) != reasoner.answers(tasks, seed=1)).any()
+    }
+    assert differing == {"coin", "noisy at rate 0.05"}
+
+
+def test_the_perfect_one_tells_the_truth(tasks, truth):
+    assert (REASONERS["perfect"].answers(tasks) == truth).all()
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 1.0])
+def test_noise_errs_at_its_rate(tasks, truth, rate):
+    wrong = (noisy(rate).answers(tasks) != truth).mean()
+    # Five standard errors of a share of independent errors.
+    assert abs(wrong - rate) <= 5 * np.sqrt(rate * (1 - rate) / len(truth))
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.5, float("nan")])
+def test_a_rate_is_a_probability(rate):
+    with pytest.raises(InputError, match="rate must lie between 0 and 1"):
+        noisy(rate)
+
+
+def test_ignoring_the_intervention_is_answering_the_factual_question(tasks):
+    answers = REASONERS["ignores the intervention"].answers(tasks)
+    for task, grid in zip(tasks.tasks, as_grids(tasks, answers), strict=True):
+        for effect in task.world.chain.cut_tree:
+            (factual,) = rows(task, cause=-1, effect=effect)
+            assert (grid[rows(task, effect=effect)] == task.labels[factual]).all()
+
+
+def test_an_echo_is_right_wherever_the_intervention_matters(tasks):
+    answers = REASONERS["echoes the intervention"].answers(tasks)
+    for task, grid in zip(tasks.tasks, as_grids(tasks, answers), strict=True):
+        assert (grid[rows(task, value=1)] == 1).all()
+        assert (grid[rows(task, value=0)] == 0).all()
+        assert (grid[rows(task, value=-1)] == task.labels[rows(task, value=-1)]).all()
+
+
+def test_stopping_at_the_first_cutpoint_takes_it_for_what_lies_beyond(tasks):
+    answers = REASONERS["stops at the first cutpoint"].answers(tasks)
+    for task, grid in zip(tasks.tasks, as_grids(tasks, answers), strict=True):
+        root, first, second, _ = task.world.chain.cut_tree
+        facts = rows(task, cause=-1)
+        assert (grid[facts] == task.labels[facts]).all()
+        for cause, end in ((root, first), (first, second)):
+            for value in (0, 1):
+                (near,) = rows(task, cause=cause, value=value, effect=end)
+                assert (grid[rows(task, cause=cause, value=value)] == task.labels[near]).all()
+
+
+def test_more_samples_leave_the_answers_to_the_first_alone():
+    few, many = (generate("candy_party", [3, 3], n_samples=n) for n in (10, 30))
+    (short,), (long,) = (as_grids(t, REASONERS["coin"].answers(t)) for t in (few, many))
+    assert (short == long[:, :10]).all()
