@@ -118,7 +118,7 @@ class Interventions:
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     place = f"do: {variable!r} at step {step}"
-                    if step not in steps:
+                    if isinstance(step, bool) or step not in steps:
                         raise InputError(
                             f"{place}: the steps simulated are {steps.start} to {steps.stop - 1}"
                         )

@@ -151,6 +151,23 @@ class Simulator(BaseEstimator):
                     f"{_levels_in_words(self.kinds_[name])}, are not those of later steps, "
                     f"{_levels_in_words(later)}"
                 )
+        self._check_causes()
+
+    def _check_causes(self) -> None:
+        """Refuse a cause that was one thing in the table and is another in the model."""
+        for mechanism in [*self.initial_.values(), *self.transition_.values()]:
+            if not mechanism.learns_from_parents:
+                continue
+            variable = self.specification.variables[mechanism.variable]
+            is_initial = mechanism is self.initial_[mechanism.variable]
+            for cause in variable.parents if is_initial else variable.seq_parents_curr:
+                table, model = self.table_levels_.get(cause), self.kinds_[cause]
+                if cause not in mechanism.by_hand and _level_names(table) != _level_names(model):
+                    raise InputError(
+                        f"variable {mechanism.variable!r}: {type(mechanism).__name__} learns from "
+                        f"parent {cause!r}, whose levels in the table, {_levels_in_words(table)}, "
+                        f"are not those that its mechanism gives, {_levels_in_words(model)}"
+                    )
 
     def sample(
         self,

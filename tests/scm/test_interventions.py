@@ -256,6 +256,7 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ({"job": {1: ["cook", np.nan, "cook"]}}, "do: 'job' at step 1: level nan is unknown"),
         ({"job": {2: "cook"}}, "do: 'job' at step 2: the steps simulated are 0 to 1"),
         ({"job": {-1: "cook"}}, "do: 'job' at step -1: the steps simulated are 0 to 1"),
+        ({"job": {True: "cook"}}, "do: 'job' at step True: the steps simulated are 0 to 1"),
         ({"job": {"1": "cook"}}, "do: 'job' at step 1: the steps simulated are 0 to 1"),
         ({"job": {range(1, 3): "cook"}}, "do: 'job' at step 2: the steps simulated are 0 to 1"),
         ({"job": {"cook": 0.5}}, "do: 'job' at step cook: the steps simulated are 0 to 1"),

@@ -436,6 +436,45 @@ def test_a_category_stays_a_category(town_table, seq_sampler):
         Simulator(specification).fit(town_table)
 
 
+def test_a_cause_is_in_the_model_what_it_was_in_the_table(town_table):
+    effect = {"parents": ["job"], "sampler": "LinearGaussianSampler"}
+
+    def with_constant(value):
+        cause = {"sampler": {"type": "ConstantSampler", "value": value}}
+        return Simulator(Specification({"job": cause, "pay": effect})).fit(town_table)
+
+    assert set(with_constant("cook").sample(n=5)["job"]) == {"cook"}
+    sentence = "'pay': LinearGaussianSampler learns from parent 'job', whose levels in the table, "
+    with pytest.raises(InputError, match=sentence + "clerk, cook, nurse, are not .* gives, none"):
+        with_constant(1)
+
+
+def test_numbers_and_truth_values_may_be_levels():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"treated": rng.integers(0, 2, 50), "well": rng.random(50) < 0.5})
+    well = {"parents": ["treated"], "sampler": "LogisticSampler"}
+    specification = Specification({"treated": {"sampler": "bernoulli"}, "well": well})
+    simulator = Simulator(specification).fit(table)
+    done = simulator.sample(n=4, do={"treated": [1, 0, 1, 0], "well": True})
+    assert done["treated"].tolist() == [1, 0, 1, 0] and done["well"].tolist() == [True] * 4
+    with pytest.raises(InputError, match="level '1' is unknown: expected one of 0, 1"):
+        simulator.sample(n=4, do={"treated": "1"})
+
+
+def test_a_learned_transition_may_have_a_past(town_table):
+    # A table shows today's causes only; the past enters by the rule of staying.
+    job = {
+        "sampler": "multinomial",
+        "seq_parents_curr": ["age"],
+        "seq_parents_prev": ["job", "age"],
+        "seq_sampler": {"type": "LogisticTransitionSampler", "p_stay": 0.5},
+    }
+    simulator = Simulator(Specification({"age": {"sampler": "gaussian"}, "job": job}))
+    seen = simulator.fit(town_table).sample(n=2_000, horizon=2, seed=1)
+    stays = seen.loc[seen["t"] == 0, "job"].array == seen.loc[seen["t"] == 1, "job"].array
+    assert 0.5 < stays.mean() < 0.85  # half of them by rule, a third of the others by chance
+
+
 def test_an_unknown_coupling(town_specification, town_table):
     with pytest.raises(
         InputError, match="coupling 'copula' is unknown: expected one of gumbel, in"
