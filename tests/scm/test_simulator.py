@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import subprocess
+import sys
 from itertools import pairwise
 
 import networkx as nx
@@ -348,6 +350,30 @@ def test_a_file_is_whole_or_as_it_was(town, tmp_path, exception, block):
     with pytest.raises(exception):
         town.to_parquet(path, n=40, do={"job": fails}, block=block)
     assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["world.parquet"]
+
+
+def test_what_a_killed_process_left_is_cleared_by_the_next(tmp_path):
+    program = """
+import os, sys
+import pandas as pd
+from lib.scm import Simulator, Specification
+
+table = pd.DataFrame({"x": [1.0, 2.0]})
+simulator = Simulator(Specification({"x": {"sampler": "gaussian"}})).fit(table)
+
+def killed(now, before):
+    if now.index[-1] == 9:
+        os._exit(9)
+    return now["x"]
+
+simulator.to_parquet(sys.argv[1], n=10, block=2, do={"x": killed} if sys.argv[2:] else None)
+"""
+    run = [sys.executable, "-c", program, str(tmp_path / "world.parquet")]
+    assert subprocess.run([*run, "killed"], check=False).returncode == 9
+    assert not (tmp_path / "world.parquet").exists()
+    subprocess.run(run, check=True)
+    assert len(pd.read_parquet(tmp_path / "world.parquet")) == 10
     assert [file.name for file in tmp_path.iterdir()] == ["world.parquet"]
 
 
