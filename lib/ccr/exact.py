@@ -137,17 +137,22 @@ def exact_quantities(world: World) -> pd.DataFrame:
     nodes = np.array(world.chain.cut_tree)
     k = len(nodes)
     # Of node j to node i, by position in the cut tree; a node follows itself.
-    never, follows, always = np.zeros((k, k)), np.ones((k, k)), np.zeros((k, k))
-    for j in range(1, k):
-        n, f, a = responses(world, j - 1)
-        never[:j, j] = n + f * never[:j, j - 1]
-        follows[:j, j] = f * follows[:j, j - 1]
-        always[:j, j] = a + f * always[:j, j - 1]
+    follows, always = np.ones((k, k)), np.zeros((k, k))
+    # The odds always : follows and never : follows are carried along too, since all three
+    # may be too small for a number at the end of a long chain, and PN and PS are not.
+    always_odds, never_odds = np.zeros((k, k)), np.zeros((k, k))
+    with np.errstate(divide="ignore", over="ignore"):
+        for j in range(1, k):
+            n, f, a = responses(world, j - 1)
+            follows[:j, j] = f * follows[:j, j - 1]
+            always[:j, j] = a + f * always[:j, j - 1]
+            always_odds[:j, j] = always_odds[:j, j - 1] + (a / follows[:j, j] if a else 0)
+            never_odds[:j, j] = never_odds[:j, j - 1] + (n / follows[:j, j] if n else 0)
     pairs = np.triu_indices(k, 1)
     cause, result = pairs
-    never, follows, always = never[pairs], follows[pairs], always[pairs]
+    follows, always = follows[pairs], always[pairs]
     on = always + follows
-    pn, ps = follows / on, follows / (never + follows)
+    pn, ps = 1 / (1 + always_odds[pairs]), 1 / (1 + never_odds[pairs])
     columns = [on, always, on, always, follows, follows, pn, ps]
     index = pd.MultiIndex.from_arrays([nodes[cause], nodes[result]], names=["cause", "effect"])
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)), index=index)

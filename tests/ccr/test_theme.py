@@ -1,0 +1,102 @@
+import sys
+
+import pytest
+
+import lib.ccr.themes
+from lib.ccr.theme import FRIENDS, Draw, counted, find_theme, lettered, themes
+from lib.errors import InputError
+
+NEW_THEME = '''
+"""Lamps that light one another, a theme for this test."""
+
+from lib.ccr.theme import Theme
+
+
+class Lamps(Theme):
+    name = "lamps_of_a_test"
+    openings = ("Some lamps hang on one cable.",)
+    closing = "Nothing else lights a lamp."
+
+    def nodes(self, n, draw):
+        return []
+
+    def asked(self, question):
+        return None
+
+    def holds(self, own, text):
+        return None
+
+
+THEME = Lamps()
+'''
+
+
+def test_the_themes_of_the_benchmark_are_found():
+    assert {"candy_party", "clinical_notes", "flower_garden", "flu_vaccine"} <= set(themes())
+    assert find_theme("flu_vaccine") is find_theme(themes()["flu_vaccine"])
+
+
+def test_one_more_file_is_one_more_theme(tmp_path, monkeypatch):
+    (tmp_path / "lamps_of_a_test.py").write_text(NEW_THEME)
+    monkeypatch.setattr(lib.ccr.themes, "__path__", [*lib.ccr.themes.__path__, str(tmp_path)])
+    themes.cache_clear()
+    try:
+        assert find_theme("lamps_of_a_test").closing == "Nothing else lights a lamp."
+    finally:
+        themes.cache_clear()
+        sys.modules.pop("lib.ccr.themes.lamps_of_a_test", None)
+
+
+def test_an_unknown_theme_is_refused():
+    with pytest.raises(InputError, match="theme 'candy' is unknown: expected one of candy_party, "):
+        find_theme("candy")
+
+
+def test_what_is_drawn_is_fixed_by_seed_name_and_order():
+    def drawn(seed, name):
+        draw = Draw(seed, name)
+        return [draw.integer(0, 999), draw.some(range(50), 5), draw.people(4), draw.one("abcdef")]
+
+    assert drawn(1, "a story") == drawn(1, "a story")
+    assert drawn(1, "a story") != drawn(2, "a story")
+    assert drawn(1, "a story") != drawn(1, "another story")
+
+
+def test_every_number_of_a_range_is_drawn_and_no_other():
+    draw = Draw(0, "dice")
+    rolls = [draw.integer(1, 6) for _ in range(600)]
+    assert set(rolls) == {1, 2, 3, 4, 5, 6}
+    # 100 ± 5 standard deviations of a binomial with n = 600, p = 1/6
+    assert all(abs(rolls.count(face) - 100) < 46 for face in range(1, 7))
+
+
+def test_some_are_different_and_as_many_as_asked_for():
+    draw = Draw(0, "cards")
+    for _ in range(20):
+        hand = draw.some(range(52), 7)
+        assert len(set(hand)) == 7 and set(hand) <= set(range(52))
+
+
+@pytest.mark.parametrize("n", [1, 40, 41, 1_600, 5_000])
+def test_every_friend_has_a_name_of_their_own(n):
+    assert len(set(Draw(0, "friends").people(n))) == n
+
+
+def test_no_first_name_begins_another():
+    assert not [(a, b) for a in FRIENDS for b in FRIENDS if a != b and b.startswith(a)]
+
+
+def test_too_many_people_are_refused():
+    with pytest.raises(InputError, match="a story has names for 60,880 people: found 60,881 nodes"):
+        Draw(0, "a crowd").people(60_881)
+
+
+def test_numbers_and_nouns_agree():
+    assert [counted(n, "day") for n in (0, 1, 2)] == ["0 days", "1 day", "2 days"]
+    assert counted(2, "candy", "candies") == "2 candies"
+
+
+def test_lists_have_letters():
+    assert lettered(["a bell rings", "a dog barks", "it rains"]) == (
+        "(a) a bell rings; (b) a dog barks; (c) it rains"
+    )
