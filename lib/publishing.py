@@ -220,12 +220,20 @@ def card(folder: Path, description: Description) -> str:
         key = description.keys.get(table)
         identified = f", identified by {', '.join(f'`{column}`' for column in key)}" if key else ""
         parts.append(f"## `{table}.parquet`\n\n{rows[table]:,} rows{identified}.")
-        lines = [f"| `{c.name}` | {c.type} | {meanings[c.name]} |" for c in schema]
+        lines = [
+            f"| {_cell(f'`{c.name}`')} | {_cell(c.type)} | {_cell(meanings[c.name])} |"
+            for c in schema
+        ]
         parts.append("\n".join(["| column | type | meaning |", "|---|---|---|", *lines]))
     if description.cite:
         parts.append(f"## To cite\n\n```bibtex\n{description.cite.strip()}\n```")
     yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{yaml_head}---\n\n" + "\n\n".join(parts) + "\n"
+
+
+def _cell(content: object) -> str:
+    """Return a cell of a Markdown table, which a bare bar would end, even within code."""
+    return str(content).replace("|", "\\|")
 
 
 def _data_type(kind: pa.DataType) -> dict:

@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.ticker import LogLocator
 
 from lib.ccr.graphs import Chain
 from lib.plots import COLOURS, FAINT, INK, WIDTH, drawn_quietly
@@ -180,6 +181,7 @@ def convergence(errors: pd.DataFrame) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if axis is axes.yaxis else (1,)))
         axis.set_major_formatter("{x:,g}")
         axis.set_minor_formatter("")
     axes.set_xlabel("number of samples n")
