@@ -1,0 +1,98 @@
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from lib.ccr.graphs import Chain
+from lib.ccr.stories import ANSWER, WORDINGS, Story
+from lib.ccr.theme import find_theme, themes
+from lib.ccr.worlds import World, random_world
+
+CHAIN = Chain([3, 4, 2], ["cycle", "wheel", "cycle"])
+FORMS = list(itertools.product(range(len(WORDINGS)), sorted(themes())))
+
+
+def a_story(theme="candy_party", wording=0, seed=0, world=None, **details):
+    world = world or random_world(CHAIN, "random", seed, "a world")
+    return Story(find_theme(theme), world, seed, "a story", wording, **details)
+
+
+@pytest.mark.parametrize(("wording", "theme"), FORMS)
+def test_a_context_has_one_closed_rule_a_node_and_names_exactly_its_causes(wording, theme):
+    story = a_story(theme, wording)
+    context = story.context
+    assert context.startswith(story.theme.openings[wording])
+    assert context.endswith(story.theme.closing)
+    told = context.removeprefix(story.theme.openings[wording]).removesuffix(story.theme.closing)
+    rules = [sentence for sentence in told.strip().split(". ") if sentence]
+    assert len(rules) == CHAIN.n_nodes
+    for rule, node, causes, operator in zip(
+        rules, story.nodes, CHAIN.parents, story.world.operators, strict=True
+    ):
+        assert node.true.lower() in rule.lower()
+        assert re.search("if and only if|exactly when|and only then", rule)
+        conditions = re.findall(r"\([a-z]\) ([^;]+)", rule.rstrip("."))
+        if causes:
+            assert conditions == [node.own, *(story.nodes[cause].true for cause in causes)]
+            assert bool(re.search(r"\ball\b|\bevery one\b", rule)) == (operator == "and")
+            assert bool(re.search(r"\bany\b|\bone or|\bat least one\b", rule)) == (operator == "or")
+        else:
+            assert not conditions and rule.count(node.own) == 1
+
+
+@pytest.mark.parametrize("theme", sorted(themes()))
+def test_no_probability_leaks(theme):
+    """With other probabilities of the same noise, not one letter changes."""
+    n, noise = CHAIN.n_nodes, np.random.default_rng(0).random((CHAIN.n_nodes, 30)) < 0.5
+    likely, unlikely = (
+        a_story(theme, world=World(CHAIN, ["or"] * n, [p] * n)) for p in (0.95, 0.05)
+    )
+    assert likely.context == unlikely.context
+    assert likely.samples(noise) == unlikely.samples(noise)
+
+
+def test_facts_that_tell_the_same_are_told_equally_often():
+    story = a_story(world=World(Chain([2]), ["and", "or"], [0.5, 0.5]), asides=False)
+    samples = story.samples(np.ones((2, 20_000), dtype=bool))
+    first = [text.split(". ")[0] for text in samples]
+    known = [sentence.removesuffix(".") for sentence in story.nodes[0].when_true]
+    expected = len(samples) / len(known)
+    for sentence in known:
+        assert abs(first.count(sentence) - expected) < 5 * expected**0.5
+    assert sum(map(first.count, known)) == len(samples)
+
+
+def test_each_sample_tells_its_own_noise_whichever_block_it_is_drawn_in():
+    story = a_story("flu_vaccine")
+    noise = story.world.noise(0, "a story", 50)
+    samples = story.samples(noise)
+    assert story.samples(noise[:, 20:30], first=20) == samples[20:30]
+    for told, sample in zip(samples, noise.T, strict=True):
+        for node, value in zip(story.nodes, sample, strict=True):
+            sentences = node.when_true if value else node.when_false
+            others = node.when_false if value else node.when_true
+            assert sum(sentence in told for sentence in sentences) == 1
+            assert not any(sentence in told for sentence in others)
+
+
+def test_asides_are_told_or_not():
+    noise = np.ones((CHAIN.n_nodes, 5), dtype=bool)
+    told, plain = (a_story(asides=asides).samples(noise) for asides in (True, False))
+    assert all(text.count(". ") == 2 * CHAIN.n_nodes - 1 for text in told)
+    assert all(text.count(". ") == CHAIN.n_nodes - 1 for text in plain)
+
+
+@pytest.mark.parametrize("wording", range(len(WORDINGS)))
+def test_questions_name_cause_and_effect(wording):
+    story = a_story("clinical_notes", wording)
+    pain, surgery = story.nodes[0], story.nodes[-1]
+    assert story.question(0) == f"Is the pain significant? {ANSWER}"
+    for value, clause in ((True, pain.true), (False, pain.false)):
+        question = story.question(CHAIN.leaf, 0, value)
+        assert clause in question
+        assert question.endswith(f"{surgery.question} {ANSWER}")
+
+
+def test_wordings_differ():
+    assert len({a_story(wording=wording).context for wording in range(len(WORDINGS))}) == 3
