@@ -166,7 +166,7 @@ class Scores:
         counts = np.zeros((self.n_resamples + 1, len(RUNGS), 5))
         for task, grid in self._grids():
             resamples = self._resamples(task)
-            for r, rows in enumerate(_rungs(task)):
+            for r, rows in enumerate(rungs(task)):
                 asked, truth = rows & (grid != NOT_ASKED), task.labels
                 given = _settled(grid, truth)
                 kinds = [asked, asked & (grid == UNPARSEABLE), asked & given & truth]
@@ -382,19 +382,28 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     return [(chain.root, *stop, chain.leaf) for stop in stops]
 
 
-def _settled(grid: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return answers as true or false, the unparseable ones as the wrong answer."""
-    return np.where(grid == UNPARSEABLE, ~truth, grid == 1)
+def rungs(task: Task) -> list[np.ndarray]:
+    """Return for every one of `RUNGS` which prompts are on it, to be broadcast with the labels.
 
+    Parameters
+    ----------
+    task : Task
 
-def _rungs(task: Task) -> list[np.ndarray]:
-    """Return for every one of `RUNGS` which prompts it has, to be broadcast with the labels."""
+    Returns
+    -------
+    list of numpy.ndarray of bool, shape (questions, 1) or (questions, samples)
+    """
     values = task.questions["value"].to_numpy()[:, None]
     factual = dict(zip(task.world.chain.cut_tree, task.labels, strict=False))
     before = np.array([factual[effect] for effect in task.questions["effect"]])
     interventional, changed = values != -1, task.labels != before
-    rungs = [~interventional, values == 1, values == 0, interventional & changed]
-    return [*rungs, interventional & ~changed]
+    by_value = [~interventional, values == 1, values == 0]
+    return [*by_value, interventional & changed, interventional & ~changed]
+
+
+def _settled(grid: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return answers as true or false, the unparseable ones as the wrong answer."""
+    return np.where(grid == UNPARSEABLE, ~truth, grid == 1)
 
 
 def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,0 +1,146 @@
+"""The whole path through Inspect, with its mock model: asked, answered, logged, scored."""
+
+import os
+
+import numpy as np
+import pytest
+
+from lib.ccr import generate, read
+from lib.ccr.answers import UNPARSEABLE
+from lib.ccr.scoring import RUNGS, Scores
+from lib.errors import InputError
+
+pytest.importorskip(
+    "inspect_ai", reason="Inspect is an optional extra: pip install -e '.[language-models]'"
+)
+
+from inspect_ai import eval as evaluate
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+from lib.ccr import inspect_task
+
+PARAMETERS = {"n_per_bcc": [3, 3], "n_tasks": 2, "n_samples": 4, "seed": 3}
+
+
+def output(text):
+    # With its usage told, Inspect does not count tokens with a vocabulary from the network.
+    usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return ModelOutput.from_content("mockllm/model", text).model_copy(update={"usage": usage})
+
+
+def reader(messages, tools, tool_choice, config):
+    """A model that reads: it sees the text of the prompt and nothing else."""
+    context, _, question = messages[-1].text.rpartition("\n\n")
+    return output("**Yes**, it follows." if read(context, question) else "No.")
+
+
+def run(folder, answers=reader, **parameters):
+    """Evaluate as `inspect eval PATH --model … -T …` does, and return the log."""
+    (log,) = evaluate(
+        os.path.relpath(inspect_task.__file__),
+        task_args={**PARAMETERS, **parameters},
+        model=get_model("mockllm/model", custom_outputs=answers, memoize=False),
+        log_dir=str(folder),
+        display="none",
+        max_connections=1,
+    )
+    return log
+
+
+def reported(log):
+    (score,) = log.results.scores
+    return {name: metric.value for name, metric in score.metrics.items()}
+
+
+@pytest.fixture(scope="module")
+def perfect(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("logs"))
+
+
+def test_a_model_that_reads_scores_perfectly_and_all_scores_come_from_the_log(perfect):
+    assert perfect.status == "success"
+    assert reported(perfect) == {**dict.fromkeys(RUNGS, 1.0), "unparseable": 0.0}
+    tasks, answers = inspect_task.from_log(perfect.location)
+    expected = generate("candy_party", **PARAMETERS)
+    assert (answers == expected.answers["answer"]).all()
+    assert len(tasks) == len(expected) == len(perfect.samples)
+    table = Scores(tasks, answers, n_resamples=20).table.set_index(["external", "internal"])
+    assert table["share"].get(("invalid", "consistent")) == 0
+
+
+def test_samples_tell_where_they_are_and_what_is_right(perfect):
+    tasks = generate("candy_party", **PARAMETERS)
+    samples = {sample.id: sample for sample in perfect.samples}
+    for prompt in tasks.prompts():
+        sample = samples[prompt["id"]]
+        assert sample.input == f"{prompt['context']}\n\n{prompt['text']}"
+        assert sample.target == ("Yes" if prompt["answer"] else "No")
+        place = {key: prompt[key] for key in ("task", "sample", "question")}
+        assert sample.metadata == {**place, "rungs": sample.metadata["rungs"]}
+        # Factual prompts come first, one for each node of the cut tree, and are on one rung.
+        assert len(sample.metadata["rungs"]) == (1 if prompt["question"] < 3 else 2)
+
+
+def test_what_inspect_reports_is_what_the_scores_say(tmp_path):
+    words = iter(["Yes.", "No.", "Perhaps."] * len(generate("candy_party", **PARAMETERS)))
+    log = run(tmp_path, lambda *asked: output(next(words)))
+    tasks, answers = inspect_task.from_log(log.location)
+    assert (answers == UNPARSEABLE).mean() == pytest.approx(1 / 3)
+    scores = Scores(tasks, answers, n_resamples=5).accuracy.query("metric == 'accuracy'")
+    found = reported(log)
+    assert found.pop("unparseable") == pytest.approx(1 / 3)
+    assert found == pytest.approx(scores.set_index("rung")["value"].to_dict())
+    assert 0 < min(found.values()) < max(found.values()) < 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rule"),
+    [
+        ({"theme": "candy"}, "theme 'candy' is unknown"),
+        ({"n_nodes": 3}, "parameter 'n_nodes' is unknown: expected one of theme, n_per_bcc"),
+        ({"n_samples": 0}, "n_samples must be a whole number of at least 1"),
+    ],
+)
+def test_a_parameter_that_breaks_a_rule_is_refused(parameters, rule):
+    with pytest.raises(InputError, match=rule):
+        inspect_task.ccr(**parameters)
+
+
+def test_an_incomplete_log_is_refused(tmp_path):
+    def fails_once(*asked):
+        fails_once.count += 1
+        if fails_once.count == 5:
+            raise RuntimeError("the line is dead")
+        return reader(*asked)
+
+    fails_once.count = 0
+    log = run(tmp_path, fails_once)
+    with pytest.raises(InputError, match=r"must answer all 72 prompts: \d+ are missing"):
+        inspect_task.from_log(log.location)
+
+
+def test_a_log_of_other_prompts_or_another_task_is_refused(perfect, tmp_path):
+    from inspect_ai.log import write_eval_log
+
+    log = perfect.model_copy(deep=True)
+    log.samples[7].input += " Think first."
+    write_eval_log(log, str(tmp_path / "other_prompt.eval"))
+    with pytest.raises(InputError, match=f"asked something else as prompt '{log.samples[7].id}'"):
+        inspect_task.from_log(tmp_path / "other_prompt.eval")
+    log.eval.task = "arithmetic"
+    write_eval_log(log, str(tmp_path / "other_task.eval"))
+    with pytest.raises(InputError, match="must be a log of the task ccr: found arithmetic"):
+        inspect_task.from_log(tmp_path / "other_task.eval")
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path):
+    (tmp_path / "no.eval").write_text("no log")
+    for name in ("no.eval", "nowhere.eval"):
+        with pytest.raises(InputError, match=f"{name} cannot be read as a log of Inspect"):
+            inspect_task.from_log(tmp_path / name)
+
+
+def test_the_same_seed_asks_the_same(perfect, tmp_path):
+    again = run(tmp_path)
+    assert [s.input for s in again.samples] == [s.input for s in perfect.samples]
+    assert np.unique([s.input for s in again.samples]).size == len(again.samples)
