@@ -13,6 +13,7 @@ use are made of them on demand.
 
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,8 +26,8 @@ from lib.ccr.exact import exact_quantities
 from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.stories import Story
 from lib.ccr.theme import Draw, Theme, find_theme
-from lib.ccr.worlds import PROBABILITIES, World, random_world
-from lib.errors import InputError
+from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
+from lib.errors import InputError, one_of
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
@@ -205,7 +206,10 @@ class Tasks:
 
     @property
     def interventional(self) -> pd.DataFrame:
-        """The interventional prompts, in pairs, in the columns of the public data sets."""
+        """The interventional prompts, in pairs, in the columns of the public data sets.
+
+        With `only_changed`, the pairs of two answers: one of them the intervention changes.
+        """
         frames = []
         for task in self.tasks:
             asked = task.questions.set_index(["cause", "effect", "value"])
@@ -220,6 +224,8 @@ class Tasks:
                     row = asked.loc[(cause, effect, int(value))]
                     frame[f"Question (cause = {value})"] = row["text"]
                     frame[f"True (cause = {value})"] = task.labels[row["question"]]
+                if self.only_changed:
+                    frame = frame[frame["True (cause = True)"] != frame["True (cause = False)"]]
                 frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
@@ -229,8 +235,7 @@ class Tasks:
         Parameters
         ----------
         folder : path-like
-            Made if it does not exist; each file appears, or is replaced, when it is
-            complete.
+            Made if it does not exist; files appear, or are replaced, when all are complete.
 
         Returns
         -------
@@ -255,14 +260,16 @@ class Tasks:
         }
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name, frames in parts.items():
-                beside, writer = folder / f".{name}.partial", None
-                for frame in frames:
-                    table = pa.Table.from_pandas(frame, preserve_index=False)
-                    writer = writer or pq.ParquetWriter(beside, table.schema, compression="zstd")
-                    writer.write_table(table)
-                writer.close()
-                os.replace(beside, folder / f"{name}.parquet")
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".partial-") as beside:
+                for name, frames in parts.items():
+                    path, writer = Path(beside, f"{name}.parquet"), None
+                    for frame in frames:
+                        table = pa.Table.from_pandas(frame, preserve_index=False)
+                        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+                        writer.write_table(table)
+                    writer.close()
+                for name in parts:
+                    os.replace(Path(beside, f"{name}.parquet"), folder / f"{name}.parquet")
         except OSError as error:
             raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
         return folder
@@ -349,6 +356,8 @@ def generate(
     (90, 30, 30)
     """
     theme = find_theme(theme)
+    if isinstance(n_per_bcc, int):
+        raise InputError(f"n_per_bcc must list the nodes of each component: found {n_per_bcc}")
     for name, number, least in (
         ("n_tasks", n_tasks, 1),
         ("n_samples", n_samples, 1),
@@ -362,9 +371,15 @@ def generate(
         raise InputError(f"least_pns must be at least 0 and below 1: found {least_pns}")
     if not 0 <= balance < 0.5:
         raise InputError(f"balance must be at least 0 and below 0.5: found {balance}")
+    if not len(probabilities):
+        raise InputError("probabilities must hold at least one: found none")
     for p in probabilities:
         if not 0 < p < 1:
             raise InputError(f"probabilities must lie between 0 and 1: found {p}")
+    if causal_functions not in CAUSAL_FUNCTIONS:
+        raise InputError(
+            f"causal_functions {causal_functions!r} is unknown: {one_of(CAUSAL_FUNCTIONS)}"
+        )
     if theme.causal_functions is not None:
         causal_functions = theme.causal_functions
 

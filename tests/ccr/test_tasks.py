@@ -1,0 +1,278 @@
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.ccr import generate, read, tasks
+from lib.ccr.theme import themes
+from lib.errors import InputError
+
+TABLES = ("contexts", "samples", "questions", "answers", "quantities")
+FACTUAL = [
+    *("Task ID", "Context ID", "Sample ID", "Replicate ID", "Nodes per BCC"),
+    *("Effect", "Context", "Question", "True"),
+]
+INTERVENTIONAL = [
+    *("Task ID", "Context ID", "Sample ID", "Replicate ID", "Nodes per BCC"),
+    *("Cause-effect pair", "Cause", "Effect", "Context"),
+    *("Question (cause = True)", "True (cause = True)"),
+    *("Question (cause = False)", "True (cause = False)"),
+]
+
+DIGESTS = """
+import hashlib
+from lib.ccr import generate
+from lib.ccr.theme import themes
+
+def digests():
+    for theme in sorted(themes()):
+        made = generate(theme, [3, 4], "mixed", n_tasks=2, n_samples=5, seed=11, n_wordings=2)
+        for table in ("contexts", "samples", "questions", "answers", "quantities"):
+            text = getattr(made, table).to_json()
+            yield theme, table, hashlib.sha256(text.encode()).hexdigest()
+"""
+
+
+def leaf_share(world):
+    """Return how often the leaf is true, from the states of all noise."""
+    n = world.chain.n_nodes
+    states = (np.arange(2**n) >> np.arange(n)[:, None]) & 1 == 1
+    p = np.array(world.probabilities)[:, None]
+    weight = np.where(states, p, 1 - p).prod(axis=0)
+    return weight[world.values(states)[world.chain.leaf]].sum()
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "4321"])
+def test_another_process_makes_the_same_bytes(hash_seed):
+    scope = {}
+    exec(DIGESTS, scope)
+    here = [" ".join(row) for row in scope["digests"]()]
+    script = DIGESTS + "\nfor row in digests():\n    print(*row)"
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    run = [sys.executable, "-c", script]
+    there = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    assert there.stdout.splitlines() == here
+    assert len(here) == 5 * len(themes())
+
+
+def test_every_subset_of_tasks_and_samples_is_the_same():
+    whole = generate("flu_vaccine", n_tasks=5, n_samples=9, seed=2, n_wordings=3, least_pns=0.05)
+    part = generate(
+        "flu_vaccine",
+        n_tasks=2,
+        n_samples=4,
+        seed=2,
+        first_task=3,
+        n_wordings=3,
+        least_pns=0.05,
+    )
+    for table in TABLES:
+        expected = getattr(whole, table)
+        expected = expected[expected["task"] >= 3]
+        if "sample" in expected:
+            expected = expected[expected["sample"] < 4]
+        pd.testing.assert_frame_equal(getattr(part, table), expected.reset_index(drop=True))
+
+
+def test_another_seed_is_another_set():
+    one, other = (generate("candy_party", n_samples=20, seed=seed) for seed in (0, 1))
+    assert one.contexts["text"][0] != other.contexts["text"][0]
+    assert not one.answers.equals(other.answers)
+
+
+def test_tables_hold_every_prompt_once():
+    made = generate("candy_party", [3, 2, 4], n_tasks=3, n_samples=7)
+    prompts = pd.DataFrame(made.prompts())
+    assert len(made) == len(made.answers) == len(prompts) == 3 * 7 * (4 + 2 * 6)
+    assert prompts["id"].is_unique
+    assert len(made.contexts) == 3 and len(made.samples) == 21 and len(made.questions) == 48
+    assert len(made.quantities) == 3 * 6
+    keys = ["task", "sample", "question", "answer"]
+    pd.testing.assert_frame_equal(prompts[keys], made.answers, check_dtype=False)
+
+
+def test_flat_frames_have_the_public_columns_and_say_what_the_tables_say():
+    made = generate("flower_garden", [3, 3], n_tasks=2, n_samples=6, seed=3)
+    assert list(made.factual.columns) == FACTUAL
+    assert list(made.interventional.columns) == INTERVENTIONAL
+    prompts = list(made.prompts())
+    factual = {(row["Context"], row["Question"]): row["True"] for _, row in made.factual.iterrows()}
+    assert len(factual) == 2 * 6 * 3
+    flat = factual | {
+        (row["Context"], row[f"Question (cause = {value})"]): row[f"True (cause = {value})"]
+        for _, row in made.interventional.iterrows()
+        for value in (True, False)
+    }
+    assert flat == {(p["context"], p["text"]): p["answer"] for p in prompts}
+    for _, row in made.interventional.iterrows():
+        assert row["Cause-effect pair"] == f"{row['Cause']} → {row['Effect']}"
+        assert row["Cause"] in row["Question (cause = True)"].split(". ")[0]
+        assert row["Effect"] in row["Question (cause = True)"].rpartition("Is ")[2]
+
+
+def test_contexts_tell_the_graph():
+    made = generate("candy_party", [3, 2], "cycle", "and", n_samples=1)
+    row = made.contexts.iloc[0]
+    assert row["edges"] == [[0, 1], [0, 2], [1, 2], [2, 3]]
+    assert row["cut_tree"] == [0, 2, 3] and row["operators"] == ["and"] * 4
+    assert made.contexts["attempts"].tolist() == [1]
+    assert len(row["nodes"]) == len(row["probabilities"]) == 4
+
+
+@pytest.mark.parametrize("n", [400, 40_000])
+def test_estimates_from_labels_converge_to_the_exact_quantities(n):
+    """Each lies within five standard errors, which chance exceeds less than once in a million."""
+    made = generate("candy_party", [3, 4, 2], "mixed", n_tasks=6, n_samples=n, seed=8)
+    for task in made.tasks:
+        rows = task.questions.set_index(["cause", "effect", "value"])["question"]
+        for (cause, effect), exact in task.quantities.iterrows():
+            treated, control = (task.labels[rows[cause, effect, value]] for value in (1, 0))
+            for estimate, p in (
+                ((treated & ~control).mean(), exact["PNS"]),
+                (treated.mean(), exact["P(y | do x)"]),
+            ):
+                assert abs(estimate - p) <= 5 * np.sqrt(p * (1 - p) / n)
+            seen = task.labels[rows[-1, cause, -1]]
+            p, m = exact["P(y | x)"], seen.sum()
+            given = task.labels[rows[-1, effect, -1]][seen].mean()
+            assert abs(given - p) <= 5 * np.sqrt(p * (1 - p) / m) + 1e-12
+
+
+def test_only_changed_keeps_what_the_intervention_changes():
+    whole = generate("candy_party", [3, 3], n_tasks=2, n_samples=40, seed=5)
+    changed = generate("candy_party", [3, 3], n_tasks=2, n_samples=40, seed=5, only_changed=True)
+    told = whole.answers.merge(whole.questions, on=["task", "question"])
+    is_factual = told["cause"] < 0
+    factual = told[is_factual].set_index(["task", "sample", "effect"])["answer"]
+    before = factual.loc[list(zip(told["task"], told["sample"], told["effect"], strict=True))]
+    expected = whole.answers[(is_factual | (told["answer"] != before.to_numpy())).to_numpy()]
+    assert 0 < len(changed) < len(whole)
+    pd.testing.assert_frame_equal(changed.answers, expected.reset_index(drop=True))
+    assert len(changed) == len(list(changed.prompts()))
+    # Of each pair of two answers, one is as things are: the flat frame has a row for each.
+    pairs = changed.interventional
+    assert (pairs["True (cause = True)"] & ~pairs["True (cause = False)"]).all()
+    assert len(pairs) == len(changed) - len(changed.factual)
+
+
+def test_a_floor_on_the_pns_and_a_balanced_leaf_are_met():
+    made = generate("candy_party", n_tasks=6, n_samples=1, least_pns=0.1, balance=0.3, seed=1)
+    free = generate("candy_party", n_tasks=6, n_samples=1, seed=1)
+    assert any(task.attempts > 1 for task in made.tasks)
+    for task, drawn in zip(made.tasks, free.tasks, strict=True):
+        assert task.quantities["PNS"].loc[task.world.chain.global_quantity] >= 0.1
+        assert 0.3 <= leaf_share(task.world) <= 0.7
+        assert (task.attempts == 1) == (task.world == drawn.world)
+
+
+def test_mixed_kinds_are_both_drawn():
+    made = generate("candy_party", [4] * 6, "mixed", n_tasks=3, n_samples=1)
+    kinds = made.contexts["bcc_types"].tolist()
+    assert {kind for row in kinds for kind in row} == {"cycle", "wheel"}
+    assert len({tuple(row) for row in kinds}) > 1
+
+
+def test_wordings_take_turns():
+    made = generate("candy_party", n_tasks=5, n_samples=1, n_wordings=3)
+    assert made.contexts["wording"].tolist() == [0, 1, 2, 0, 1]
+
+
+def test_the_reader_answers_what_the_flat_frames_ask():
+    made = generate("candy_party", n_samples=3)
+    for _, row in made.factual.iterrows():
+        assert read(row["Context"], row["Question"]) == row["True"]
+
+
+def test_parquet_holds_the_tables(tmp_path):
+    made = generate("clinical_notes", n_tasks=3, n_samples=5, only_changed=True)
+    folder = made.to_parquet(tmp_path / "a set")
+    assert sorted(path.name for path in folder.iterdir()) == sorted(f"{t}.parquet" for t in TABLES)
+    for table in TABLES:
+        expected, found = getattr(made, table), pd.read_parquet(folder / f"{table}.parquet")
+        assert found.map(_plain).equals(expected.map(_plain))
+
+
+def test_the_same_tasks_are_the_same_files(tmp_path):
+    for name in ("one", "other"):
+        generate("candy_party", n_tasks=2, n_samples=5).to_parquet(tmp_path / name)
+    digests = [
+        {path.name: hashlib.sha256(path.read_bytes()).digest() for path in folder.iterdir()}
+        for folder in (tmp_path / "one", tmp_path / "other")
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_a_failure_while_writing_leaves_the_old_files(tmp_path, monkeypatch):
+    generate("candy_party", n_tasks=2, n_samples=5).to_parquet(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(self):
+        raise OSError(28, "No space left on device")
+        yield
+
+    monkeypatch.setattr(tasks.Tasks, "_answers", full)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        generate("candy_party", n_tasks=2, n_samples=9).to_parquet(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match="taken cannot be written: File exists"):
+        generate("candy_party", n_samples=1).to_parquet(tmp_path / "taken")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"theme": "candy"}, "theme 'candy' is unknown: expected one of candy_party, "),
+        ({"n_per_bcc": [3, 1]}, "a component needs at least 2 nodes: found 1"),
+        ({"n_per_bcc": []}, "n_per_bcc must name at least one component: found none"),
+        ({"n_per_bcc": 3}, "n_per_bcc must list the nodes of each component: found 3"),
+        ({"bcc_types": ["cycle"]}, "bcc_types must have one kind a component, 3: found 1"),
+        ({"bcc_types": "ring"}, "bcc_types: kind 'ring' is unknown: expected one of cycle, wheel"),
+        ({"causal_functions": "nor"}, "causal_functions 'nor' is unknown: expected one of and, or"),
+        ({"probabilities": [0.5, 1.0]}, "probabilities must lie between 0 and 1: found 1.0"),
+        ({"probabilities": [0.0]}, "probabilities must lie between 0 and 1: found 0.0"),
+        ({"probabilities": [float("nan")]}, "probabilities must lie between 0 and 1: found nan"),
+        ({"probabilities": []}, "probabilities must hold at least one: found none"),
+        ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1: found 0"),
+        ({"n_samples": 2.5}, "n_samples must be a whole number of at least 1: found 2.5"),
+        ({"n_wordings": 0}, "n_wordings must be a whole number of at least 1: found 0"),
+        ({"first_task": -1}, "first_task must be a whole number of at least 0: found -1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0: found -1"),
+        ({"least_pns": 1.0}, "least_pns must be at least 0 and below 1: found 1.0"),
+        ({"balance": 0.5}, "balance must be at least 0 and below 0.5: found 0.5"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(arguments, message):
+    with pytest.raises(InputError) as error:
+        generate(**{"theme": "candy_party"} | arguments)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_clinical_notes_refuses_unknown_operators_too():
+    with pytest.raises(InputError, match="causal_functions 'nor' is unknown"):
+        generate("clinical_notes", causal_functions="nor")
+
+
+def test_a_floor_out_of_reach_is_refused(monkeypatch):
+    monkeypatch.setattr(tasks, "MOST_ATTEMPTS", 30)
+    with pytest.raises(InputError) as error:
+        generate("candy_party", least_pns=0.9)
+    assert str(error.value) == (
+        "no world in 30 has a global PNS of at least 0.9 and a leaf that is true with a "
+        "probability of 0.0 to 1.0"
+    )
+
+
+def _plain(value):
+    """Return a cell with lists where Parquet gives arrays."""
+    if isinstance(value, list | np.ndarray):
+        return [_plain(item) for item in value]
+    return value
