@@ -18,6 +18,7 @@ References
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,26 +30,25 @@ import yaml
 from lib.errors import InputError
 from lib.running import write_whole
 
-#: The vocabularies of Croissant 1.0: the context that its specification asks for, section 3.
+#: The terms of the Croissant vocabulary that the recommended context of its specification lists.
+_TERMS = (
+    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileObject"),
+    *("fileProperty", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace"),
+    *("samplingRate", "separator", "source", "subField", "transform"),
+)
 CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    **{term: f"cr:{term}" for term in _TERMS},
+    "conformsTo": "dct:conformsTo",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "key": "cr:key",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "repeated": "cr:repeated",
-    "sc": "https://schema.org/",
-    "source": "cr:source",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
 }
 
 #: From so many rows on, and below so many, a set belongs to a size category of data repositories.
@@ -147,7 +147,7 @@ def croissant(folder: Path, description: Description) -> dict:
     """Return the Croissant metadata of a folder of Parquet tables, as JSON-LD.
 
     Values of a list are `repeated`; Croissant 1.0 has no lists of lists, and a column
-    of those is described as the JSON text of one.
+    of those is described as text.
     """
     files, records = [], []
     for table, meanings in description.columns.items():
@@ -160,15 +160,15 @@ def croissant(folder: Path, description: Description) -> dict:
                 "name": file,
                 "contentUrl": file,
                 "contentSize": f"{path.stat().st_size} B",
-                "encodingFormat": "application/vnd.apache.parquet",
+                "encodingFormat": "application/x-parquet",
                 "sha256": _sha256(path),
             }
         )
         fields = [
             {
                 "@type": "cr:Field",
-                "@id": f"{table}/{column.name}",
-                "name": f"{table}/{column.name}",
+                "@id": _id(table, column.name),
+                "name": _id(table, column.name),
                 "description": meanings[column.name],
                 **_data_type(column.type),
                 "source": {"fileObject": {"@id": file}, "extract": {"column": column.name}},
@@ -177,7 +177,7 @@ def croissant(folder: Path, description: Description) -> dict:
         ]
         record = {"@type": "cr:RecordSet", "@id": table, "name": table, "field": fields}
         if key := description.keys.get(table):
-            record["key"] = [{"@id": f"{table}/{column}"} for column in key]
+            record["key"] = [{"@id": _id(table, column)} for column in key]
         records.append(record)
     return {
         "@context": CONTEXT,
@@ -229,6 +229,11 @@ def card(folder: Path, description: Description) -> str:
         parts.append(f"## To cite\n\n```bibtex\n{description.cite.strip()}\n```")
     yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{yaml_head}---\n\n" + "\n\n".join(parts) + "\n"
+
+
+def _id(table: str, column: str) -> str:
+    """Return the identifier of a column: part of a URI, so letters, digits, - and _ only."""
+    return f"{table}/{re.sub(r'[^A-Za-z0-9-]+', '_', column)}"
 
 
 def _cell(content: object) -> str:
