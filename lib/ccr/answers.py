@@ -15,12 +15,12 @@ Prompts leave, and answers come back, as plain lines of JSON::
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from lib.ccr.tasks import Tasks
+from lib.ccr.tasks import Task, Tasks
 from lib.errors import InputError
 
 #: The answer of a text that says neither yes nor no, or both.
@@ -240,12 +240,11 @@ def as_grids(tasks: Tasks, answers: Sequence[int]) -> list[np.ndarray]:
     >>> [grid.shape for grid in as_grids(tasks, tasks.answers["answer"])]
     [(9, 5)]
     """
-    answers, asked = checked(tasks, answers), tasks.answers
+    answers = checked(tasks, answers)
     grids = []
-    for task in tasks.tasks:
+    for task, rows, cells in _places(tasks):
         grid = np.full(task.labels.shape, NOT_ASKED, dtype=np.int8)
-        rows = (asked["task"] == task.number).to_numpy()
-        grid[asked["question"][rows], asked["sample"][rows]] = answers[rows]
+        grid[cells] = answers[rows]
         grids.append(grid)
     return grids
 
@@ -255,11 +254,24 @@ def from_grids(tasks: Tasks, grids: Iterable[np.ndarray]) -> np.ndarray:
 
     The inverse of :func:`as_grids`; what was not asked is left out.
     """
-    asked, answers = tasks.answers, np.empty(len(tasks.answers), dtype=np.int8)
-    for task, grid in zip(tasks.tasks, grids, strict=True):
-        rows = (asked["task"] == task.number).to_numpy()
-        answers[rows] = grid[asked["question"][rows], asked["sample"][rows]]
+    answers = np.empty(len(tasks.answers), dtype=np.int8)
+    for grid, (_, rows, cells) in zip(grids, _places(tasks), strict=True):
+        answers[rows] = grid[cells]
     return answers
+
+
+def _places(tasks: Tasks) -> Iterator[tuple[Task, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
+    """Yield every task, the rows of its answers, and their cells in its grid.
+
+    The rows of a task stand together, and there are some: no factual prompt is ever
+    left out.
+    """
+    task, question, sample = (
+        tasks.answers[key].to_numpy() for key in ("task", "question", "sample")
+    )
+    parts = np.split(np.arange(len(task)), np.flatnonzero(np.diff(task)) + 1)
+    for one, rows in zip(tasks.tasks, parts, strict=True):
+        yield one, rows, (question[rows], sample[rows])
 
 
 def _write_lines(lines: Iterable[dict], path: str | os.PathLike) -> Path:
