@@ -1,4 +1,4 @@
-"""Pictures of chains, of causal quantities and of how estimates approach them.
+"""Pictures of chains, of causal quantities, and of what reasoners make of them.
 
 In the style of :mod:`lib.plots`. Root, cutpoints and leaf are coloured, because
 effects compose along them.
@@ -16,6 +16,7 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.ticker import LogLocator
 
 from lib.ccr.graphs import Chain
+from lib.ccr.scoring import CELLS, Scores
 from lib.plots import COLOURS, FAINT, INK, WIDTH, drawn_quietly
 
 #: Inches: the radius of a node, and the height of one edge along the chain.
@@ -188,6 +189,105 @@ def convergence(errors: pd.DataFrame) -> Figure:
     axes.set_ylabel("error of the PNS")
     axes.grid()
     figure.legend(loc="outside upper center", ncols=3)
+    return figure
+
+
+@drawn_quietly
+def estimates(scores: Mapping[str, Scores], quantity: str = "ATE", columns: int = 2) -> Figure:
+    """Draw what answers estimate against what is true, a panel for each reasoner.
+
+    Parameters
+    ----------
+    scores : mapping of str to Scores
+        Of reasoners, by name.
+    quantity : str
+        One of :data:`lib.ccr.exact.COLUMNS`.
+    columns : int
+        Panels side by side.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One dot for every pair of every task; root and leaf stand out. Right is the
+        dashed diagonal.
+
+    Examples
+    --------
+    >>> from lib.ccr import generate
+    >>> tasks = generate("candy_party", n_samples=10)
+    >>> figure = estimates({"perfect": Scores(tasks, tasks.answers["answer"], n_resamples=10)})
+    >>> figure.axes[0].get_title("left")
+    'perfect'
+    """
+    rows = -(-len(scores) // columns)
+    figure, panels = plt.subplots(
+        rows,
+        columns,
+        figsize=(WIDTH, 0.5 + 2.1 * rows),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axes, (name, one) in zip(panels.flat, scores.items(), strict=False):
+        found = one.quantities[one.quantities["quantity"] == quantity]
+        ends = {task.number: task.world.chain.global_quantity for task in one.tasks.tasks}
+        pairs = zip(found["task"], found["cause"], found["effect"], strict=True)
+        whole = np.array([ends[task] == (cause, effect) for task, cause, effect in pairs])
+        axes.axline((0, 0), slope=1, color=INK, linewidth=1, linestyle="--")
+        for those, colour, label in ((~whole, COLOURS[5], "parts"), (whole, COLOURS[1], "whole")):
+            dots = found[those]
+            axes.plot(dots["exact"], dots["answers"], "o", color=colour, markersize=3, label=label)
+        axes.set_title(name)
+        axes.grid()
+    for axes in list(panels.flat)[len(scores) :]:
+        axes.set_visible(False)
+    figure.supxlabel(f"exact {quantity}", size=10.5)
+    figure.supylabel(f"{quantity} of the answers", size=10.5)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    return figure
+
+
+@drawn_quietly
+def taxonomy(scores: Mapping[str, Scores]) -> Figure:
+    """Draw which share of its compositions is valid or not, consistent or not.
+
+    Parameters
+    ----------
+    scores : mapping of str to Scores
+        Of reasoners, by name.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One bar for each reasoner, in per cent of compositions, averaged over tasks.
+
+    Examples
+    --------
+    >>> from lib.ccr import generate
+    >>> tasks = generate("candy_party", n_samples=10)
+    >>> figure = taxonomy({"perfect": Scores(tasks, tasks.answers["answer"], n_resamples=10)})
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    ['perfect']
+    """
+    figure, axes = plt.subplots(figsize=(WIDTH, 1.7 + 0.34 * len(scores)), layout="constrained")
+    shares = {name: 100 * one.table["share"] for name, one in scores.items()}
+    table = pd.DataFrame(shares)
+    rows, start = np.arange(len(scores)), np.zeros(len(scores))
+    # Blue is valid, orange invalid; the paler, the less consistent.
+    colours = [COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF"]
+    for position, (external, internal) in enumerate(CELLS):
+        share = table.iloc[position].to_numpy()
+        label = f"{external}, {internal}"
+        axes.barh(rows, share, 0.7, left=start, color=colours[position], label=label)
+        start = start + share
+    axes.set_yticks(rows, list(scores))
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("% of compositions")
+    axes.tick_params(axis="y", length=0)
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
 
 
