@@ -12,8 +12,49 @@ from lib.running import run_page
 
 #: Small, and away from the defaults, so that a value that a notebook holds fast shows.
 SMALL = {
+    "adding_a_theme": {"n_per_bcc": [2, 3, 3], "n_tasks": 3, "n_samples": 4, "seed": 1},
     "data_preparation": {"records_shown": 2},
+    "error_test": {
+        "theme": "flu_vaccine",
+        "n_configurations": 2,
+        "n_samples": 3,
+        "n_worlds": 6,
+        "repetitions": 50,
+        "seed": 1,
+    },
+    "evaluation": {
+        "theme": "flower_garden",
+        "n_per_bcc": [3, 2, 3],
+        "n_tasks": 3,
+        "n_samples": 60,
+        "seed": 1,
+        "rate": 0.1,
+        "n_resamples": 20,
+    },
+    "exact_quantities": {
+        "n_per_bcc": [4, 3],
+        "bcc_types": ["wheel", "cycle"],
+        "causal_functions": "and",
+        "seed": 1,
+        "n_samples": 200,
+        "n_worlds": 8,
+        "n_small": 20,
+    },
     "simulator_fitting": {"n_samples": 2_000, "sampling_seed": 5, "effect": "income"},
+    "static_data_sets": {
+        "n_samples": 20,
+        "n_replicates": 2,
+        "seed": 1,
+        "shown": "flower_garden_v0",
+    },
+    "task_generation": {
+        "theme": "clinical_notes",
+        "n_per_bcc": [2, 4],
+        "n_tasks": 8,
+        "n_samples": 10,
+        "seed": 1,
+        "sample": 2,
+    },
     "worlds": {
         "n_samples": 1_000,
         "horizon": 5,

@@ -4,6 +4,7 @@ In the style of :mod:`lib.plots`. Root, cutpoints and leaf are coloured, because
 effects compose along them.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -238,10 +239,12 @@ def estimates(scores: Mapping[str, Scores], quantity: str = "ATE", columns: int 
         for those, colour, label in ((~whole, COLOURS[5], "parts"), (whole, COLOURS[1], "whole")):
             dots = found[those]
             axes.plot(dots["exact"], dots["answers"], "o", color=colour, markersize=3, label=label)
-        axes.set_title(name)
+        axes.set_title(textwrap.fill(name, 17))  # what fits above a panel
         axes.grid()
-    for axes in list(panels.flat)[len(scores) :]:
+    for axes in panels.flat[len(scores) :]:
         axes.set_visible(False)
+    for axes in panels.flat[len(scores) - columns : len(scores)]:
+        axes.tick_params(labelbottom=True)  # nothing below it shows its ticks
     figure.supxlabel(f"exact {quantity}", size=10.5)
     figure.supylabel(f"{quantity} of the answers", size=10.5)
     handles, labels = panels[0, 0].get_legend_handles_labels()
