@@ -184,14 +184,14 @@ def matched(tasks: Tasks, said: Mapping[str, str], source: str) -> np.ndarray:
     missing = [name for name in ids if name not in said]
     if missing:
         raise InputError(
-            f"{source} must answer all {len(ids):,} prompts: {len(missing):,} are missing, "
+            f"{source} must answer all {len(ids):,} prompts: {len(missing):,} missing, "
             f"the first of them {missing[0]!r}"
         )
     if len(said) > len(ids):
         known = set(ids)
         extra = next(name for name in said if name not in known)
         raise InputError(
-            f"{source} must answer these {len(ids):,} prompts only: {len(said) - len(ids):,} are "
+            f"{source} must answer these {len(ids):,} prompts only: {len(said) - len(ids):,} "
             f"of no prompt, the first of them {extra!r}"
         )
     return np.array([parse(said[name]) for name in ids], dtype=np.int8)

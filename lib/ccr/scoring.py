@@ -397,8 +397,8 @@ def rungs(task: Task) -> list[np.ndarray]:
     factual = dict(zip(task.world.chain.cut_tree, task.labels, strict=False))
     before = np.array([factual[effect] for effect in task.questions["effect"]])
     interventional, changed = values != -1, task.labels != before
-    by_value = [~interventional, values == 1, values == 0]
-    return [*by_value, interventional & changed, interventional & ~changed]
+    # A factual answer is never changed.
+    return [~interventional, values == 1, values == 0, changed, interventional & ~changed]
 
 
 def _settled(grid: np.ndarray, truth: np.ndarray) -> np.ndarray:

@@ -89,8 +89,8 @@ def test_answers_survive_the_way_out_and_back_in_any_order(tasks, tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "rule"),
     [
-        (lambda lines: lines[:-2], r"must answer all 54 prompts: 2 are missing, .* '1-1-8'"),
-        (lambda lines: [*lines, '{"id": "9-9-9", "answer": "No"}'], "1 are of no prompt, .*9-9-9"),
+        (lambda lines: lines[:-2], r"must answer all 54 prompts: 2 missing, .* '1-1-8'"),
+        (lambda lines: [*lines, '{"id": "9-9-9", "answer": "No"}'], "1 of no prompt, .*9-9-9"),
         (lambda lines: [*lines, lines[0]], "line 55 answers prompt '0-0-0' a second time"),
         (lambda lines: [lines[0], "{id: 1}"], "line 2 is not JSON"),
         (lambda lines: ['{"id": "0-0-0", "answer": true}'], "line 1 must be an object with the te"),

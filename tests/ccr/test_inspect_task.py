@@ -34,7 +34,7 @@ def reader(messages, tools, tool_choice, config):
     return output("**Yes**, it follows." if read(context, question) else "No.")
 
 
-def run(folder, answers=reader, **parameters):
+def run(folder, answers=reader, options=None, **parameters):
     """Evaluate as `inspect eval PATH --model … -T …` does, and return the log."""
     (log,) = evaluate(
         os.path.relpath(inspect_task.__file__),
@@ -43,6 +43,7 @@ def run(folder, answers=reader, **parameters):
         log_dir=str(folder),
         display="none",
         max_connections=1,
+        **(options or {}),
     )
     return log
 
@@ -114,8 +115,15 @@ def test_an_incomplete_log_is_refused(tmp_path):
         return reader(*asked)
 
     fails_once.count = 0
-    log = run(tmp_path, fails_once)
-    with pytest.raises(InputError, match=r"must answer all 72 prompts: \d+ are missing"):
+    log = run(tmp_path, fails_once, {"fail_on_error": False})
+    assert log.status == "success"
+    with pytest.raises(InputError, match="must answer all 72 prompts: 1 missing"):
+        inspect_task.from_log(log.location)
+
+
+def test_a_log_with_several_answers_to_a_prompt_is_refused(tmp_path):
+    log = run(tmp_path, options={"epochs": 2})
+    with pytest.raises(InputError, match="answers prompt '0-0-0' a second time"):
         inspect_task.from_log(log.location)
 
 

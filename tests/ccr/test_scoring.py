@@ -11,6 +11,7 @@ from lib.ccr.exact import COLUMNS
 from lib.ccr.graphs import Chain
 from lib.ccr.reasoners import REASONERS, noisy
 from lib.ccr.scoring import CELLS, RUNGS, Scores, some_compositions
+from lib.ccr.tasks import Tasks
 from lib.errors import InputError
 
 
@@ -222,6 +223,14 @@ def test_questions_of_a_sample_are_resampled_together():
     assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * np.sqrt(0.09 / 400), rel=0.15)
 
 
+def test_every_sample_is_drawn():
+    tasks = generate("candy_party", [3, 3], n_samples=2)
+    for right in (0, 1):
+        answers = tasks.answers["answer"] ^ (tasks.answers["sample"] != right)
+        found = value(Scores(tasks, answers).accuracy, "factual", "accuracy")
+        assert (found["low"], found["value"], found["high"]) == (0, 0.5, 1)
+
+
 def test_the_same_seed_gives_the_same_intervals_and_another_others(tasks):
     one, same, other = (scores_of(tasks, "coin", seed=seed).accuracy for seed in (0, 0, 1))
     pd.testing.assert_frame_equal(one, same)
@@ -247,6 +256,13 @@ def test_a_single_component_has_no_compositions():
     assert scores.cells["share"].isna().all()
     assert scores.table["share"].isna().all()
     assert scores.quantities["valid"].all()
+
+
+def test_tasks_without_compositions_do_not_count_in_the_table():
+    short, long = generate("candy_party", [4]), generate("candy_party", [3, 3], first_task=1)
+    scores = scores_of(Tasks([*short.tasks, *long.tasks]), "perfect")
+    assert scores.cells.groupby("task")["compositions"].first().tolist() == [0, 1]
+    assert cell_of(scores) == {("valid", "consistent"): 1}
 
 
 def test_tasks_that_keep_only_changed_prompts_have_accuracy_but_no_quantities():
