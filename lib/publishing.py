@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from lib.errors import InputError
-from lib.running import write_whole
+from lib.files import write_text
 
 #: The terms of the Croissant vocabulary that the recommended context of its specification lists.
 _TERMS = (
@@ -134,12 +134,9 @@ def publish(folder: str | os.PathLike, description: Description) -> Path:
         if odd := sorted(set(columns) ^ set(meanings)):
             where = "table" if odd[0] in columns else "description"
             raise InputError(f"column {odd[0]!r} of {table} is only in the {where}")
-    try:
-        metadata = json.dumps(croissant(folder, description), indent=2)
-        write_whole(folder / "croissant.json", metadata + "\n")
-        write_whole(folder / "README.md", card(folder, description))
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
+    metadata = json.dumps(croissant(folder, description), indent=2)
+    write_text(folder / "croissant.json", metadata + "\n")
+    write_text(folder / "README.md", card(folder, description))
     return folder
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from lib.ccr.tasks import Task, Tasks
 from lib.errors import InputError
+from lib.files import written_whole
 
 #: The answer of a text that says neither yes nor no, or both.
 UNPARSEABLE = -1
@@ -275,12 +276,6 @@ def _places(tasks: Tasks) -> Iterator[tuple[Task, np.ndarray, tuple[np.ndarray, 
 
 
 def _write_lines(lines: Iterable[dict], path: str | os.PathLike) -> Path:
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.partial")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        os.replace(beside, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
-    return path
+    with written_whole(path) as beside, beside.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return Path(path)

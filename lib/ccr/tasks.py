@@ -11,9 +11,9 @@ million prompts take a few megabytes. Frames with the columns that people alread
 use are made of them on demand.
 """
 
+import contextlib
 import itertools
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +28,7 @@ from lib.ccr.stories import Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
 from lib.errors import InputError, one_of
+from lib.files import writable, write_parquet, written_whole
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
@@ -247,9 +248,6 @@ class Tasks:
         InputError
             If the folder cannot be written.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         folder = Path(folder)
         parts = {
             "contexts": iter([self.contexts]),
@@ -258,20 +256,11 @@ class Tasks:
             "answers": self._answers(),
             "quantities": iter([self.quantities]),
         }
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder, prefix=".partial-") as beside:
-                for name, frames in parts.items():
-                    path, writer = Path(beside, f"{name}.parquet"), None
-                    for frame in frames:
-                        table = pa.Table.from_pandas(frame, preserve_index=False)
-                        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-                        writer.write_table(table)
-                    writer.close()
-                for name in parts:
-                    os.replace(Path(beside, f"{name}.parquet"), folder / f"{name}.parquet")
-        except OSError as error:
-            raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
+        writable(folder)
+        with contextlib.ExitStack() as tables:  # none takes its place before all are complete
+            for name, frames in parts.items():
+                beside = tables.enter_context(written_whole(folder / f"{name}.parquet"))
+                write_parquet(beside, frames, compression="zstd")
         return folder
 
     def _answers(self) -> Iterator[pd.DataFrame]:

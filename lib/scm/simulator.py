@@ -8,8 +8,6 @@ intervention and counterfactual are the same program run again with one line
 changed.
 """
 
-import contextlib
-import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -18,13 +16,12 @@ from typing import Self
 import joblib
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from lib.errors import InputError, one_of
+from lib.files import write_parquet, written_whole
 from lib.noise import uniforms
 from lib.scm.interventions import Interventions, Situation, plain
 from lib.scm.mechanisms import (
@@ -312,24 +309,17 @@ class Simulator(BaseEstimator):
         InputError
             If the file cannot be written, or as :meth:`sample` does.
         """
-        path = Path(path)
         blocks = self.blocks(n, horizon, **options)
-        beside = path.with_name(f".{path.name}.partial")
-        try:
-            batches = (pa.Table.from_pandas(frame, preserve_index=False) for frame in blocks)
-            first = next(batches)
-            with pq.ParquetWriter(beside, first.schema) as writer:
-                for batch in itertools.chain([first], batches):
-                    writer.write_table(batch)
-                    if report is not None:
-                        report(batch.column("subject")[-1].as_py() + 1 - options.get("first", 0))
-            os.replace(beside, path)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
-        finally:
-            with contextlib.suppress(OSError):  # of a folder that is none
-                beside.unlink(missing_ok=True)
-        return path
+
+        def reported() -> Iterator[pd.DataFrame]:
+            for frame in blocks:
+                yield frame
+                if report is not None:
+                    report(int(frame["subject"].iloc[-1]) + 1 - options.get("first", 0))
+
+        with written_whole(path) as beside:
+            write_parquet(beside, reported())
+        return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
         """Return the true probability of each level of a variable, given its causes.

@@ -1,0 +1,188 @@
+"""Files that are there whole or not at all.
+
+Whatever the project writes is written beside its destination and renamed into place
+at the end, so that an interrupted run leaves the old file, not half of the new one.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lib.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock: there, two processes may do the same work twice
+    fcntl = None
+
+
+@contextlib.contextmanager
+def written_whole(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a path to write to; when all is written, what is there becomes `path`.
+
+    If the block raises an error, `path` stays as it was and nothing stays beside it. What
+    a killed process has left beside it, the next one that writes `path` overwrites.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with written_whole(Path(folder) / "status.md") as beside:
+    ...         _ = beside.write_text("All is well.", encoding="utf-8")
+    ...     print([path.name for path in Path(folder).iterdir()])
+    ['status.md']
+    """
+    path = Path(path)
+    beside = path.with_name(f".partial.{path.name}")
+    try:
+        yield beside
+        os.replace(beside, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):  # of a folder that is none
+            beside.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Write a text file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> write_text("nowhere/status.md", "All is well.")
+    Traceback (most recent call last):
+    lib.errors.InputError: nowhere/status.md cannot be written: No such file or directory
+    """
+    with written_whole(path) as beside:
+        beside.write_text(text, encoding="utf-8")
+
+
+def write_parquet(
+    path: Path, frames: Iterable["pd.DataFrame"], compression: str = "snappy"
+) -> None:
+    """Write frames with the same columns to one Parquet file, one after another.
+
+    If they come from a generator, one is in memory at a time.
+
+    Parameters
+    ----------
+    path : Path
+        Usually what :func:`written_whole` yields.
+    frames : iterable of pandas.DataFrame
+        At least one.
+    compression : str
+        A codec of Parquet.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> years = (pd.DataFrame({"t": [t], "age": [30 + t]}) for t in range(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "ages.parquet"
+    ...     with written_whole(path) as beside:
+    ...         write_parquet(beside, years)
+    ...     pd.read_parquet(path)["age"].tolist()
+    [30, 31, 32]
+    """
+    # Slow to import, and running pages has no use for it.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema, compression=compression) as writer:
+        for table in itertools.chain([first], tables):
+            writer.write_table(table)
+
+
+def writable(folder: Path) -> None:
+    """Make a folder, and make sure that files can be written there.
+
+    Raises
+    ------
+    InputError
+        If they cannot.
+
+    Examples
+    --------
+    >>> writable(Path(__file__) / "pages")
+    Traceback (most recent call last):
+    lib.errors.InputError: ...pages cannot be written: Not a directory
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Asking for permission is not enough: root has it even where the disk is read-only.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def alone(path: Path, wait: bool = True) -> Iterator[None]:
+    """Hold a lock file, so that one process at a time does what is in the block.
+
+    The operating system lets go of the lock when its holder ends, however it ends.
+
+    Parameters
+    ----------
+    path : Path
+        The lock file; made if it does not exist.
+    wait : bool
+        Whether to wait until its holder has finished.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds the lock and `wait` is false.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder, alone(Path(folder) / "lock"):
+    ...     print("nobody else is here")
+    nobody else is here
+    """
+    with open(path, "a") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256 of all files below a folder, their names included, as 64 digits.
+
+    Hidden files and compiled Python do not count. A folder that does not exist has the
+    digest of an empty one.
+
+    Examples
+    --------
+    >>> folder_digest(Path("nowhere"))[:8]
+    'e3b0c442'
+    """
+    digest = hashlib.sha256()
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    for name, path in sorted(files.items()):
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in name.split("/"))
+        if hidden or not path.is_file():
+            continue
+        content = path.read_bytes()
+        # The lengths keep (name, content) pairs apart: "ab" + "c" is not "a" + "bc".
+        digest.update(f"{len(name)} {len(content)} {name}".encode() + content)
+    return digest.hexdigest()

@@ -1,0 +1,95 @@
+"""What is written is there whole or not at all; one process at a time; digests see every byte."""
+
+import re
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from lib.errors import InputError
+from lib.files import alone, folder_digest, writable, write_parquet, write_text, written_whole
+
+
+def test_a_file_is_replaced_when_it_is_complete(tmp_path):
+    path = tmp_path / "page.json"
+    write_text(path, "old")
+    with written_whole(path) as beside:
+        beside.write_text("é", encoding="utf-8")
+        assert beside.suffix == ".json"
+        assert path.read_text() == "old"
+    assert path.read_text(encoding="utf-8") == "é"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])
+def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path, error):
+    path = tmp_path / "page.json"
+    write_text(path, "old")
+    with pytest.raises(type(error)), written_whole(path) as beside:
+        beside.write_text("half")
+        raise error
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in [tmp_path / "none" / "page.json", tmp_path / "file" / "page.json"]:
+        with pytest.raises(InputError, match=re.escape(f"{path} cannot be written: N")):
+            write_text(path, "new")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="folder cannot be written: Is a directory"):
+        write_text(tmp_path / "folder", "new")
+    with pytest.raises(InputError, match="file cannot be written: File exists"):
+        writable(tmp_path / "file")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+def test_a_folder_is_made_and_nothing_stays_in_it(tmp_path):
+    folder = tmp_path / "a" / "b"
+    writable(folder)
+    assert folder.is_dir()
+    assert list(folder.iterdir()) == []
+
+
+def test_frames_become_one_table_and_are_drawn_one_at_a_time(tmp_path):
+    alive = []
+
+    def frames():
+        for t in range(3):
+            alive.append(t)
+            yield pd.DataFrame({"t": [t, t], "level": pd.Categorical(["a", "b"])})
+
+    write_parquet(tmp_path / "table.parquet", frames(), compression="zstd")
+    assert alive == [0, 1, 2]
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "table.parquet"), pd.concat(frames(), ignore_index=True)
+    )
+    metadata = pq.read_metadata(tmp_path / "table.parquet")
+    assert metadata.num_row_groups == 3
+    assert metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_a_lock_is_held_by_one(tmp_path):
+    lock = tmp_path / "lock"
+    with alone(lock), pytest.raises(BlockingIOError), alone(lock, wait=False):
+        pass
+    with alone(lock, wait=False):
+        pass
+
+
+def test_folder_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
+    def digest_after(name: str, content: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        return folder_digest(tmp_path)
+
+    first = digest_after("fit.py", "a")
+    assert digest_after("__pycache__/fit.pyc", "x") == first
+    assert digest_after(".hidden", "x") == first
+    assert digest_after("fit.py", "b") != first
+    assert digest_after("fit.py", "a") == first
+    (tmp_path / "fit.py").rename(tmp_path / "refit.py")
+    assert folder_digest(tmp_path) != first
+    assert folder_digest(tmp_path / "missing") == folder_digest(tmp_path / "absent")
