@@ -62,6 +62,8 @@ def test_a_quantity_too_small_for_a_number_leaves_the_others_right():
     assert row["PN"] == pytest.approx(0.8, rel=1e-12)
     only_and = World(Chain([2] * 1_000), ["and"] * 1_001, p)
     assert exact_quantities(only_and)["PN"].loc[0, 1_000] == 1
+    only_or = World(Chain([2] * 1_000), ["or"] * 1_001, [1 - q for q in p])
+    assert exact_quantities(only_or)["PS"].loc[0, 1_000] == 1
 
 
 @pytest.mark.parametrize("causal_functions", CAUSAL_FUNCTIONS)

@@ -105,6 +105,8 @@ def test_a_code_counts_only_in_its_own_kind_of_entry():
     question = "Does the surgeon recommend surgery?"
     assert read(context.format("carries allele"), question) == 1
     assert read(context.format("does not carry allele"), question) == 0
+    with pytest.raises(InputError, match="decides 'the patient carries allele A100'"):
+        read(context.format("does not carry allele A1001. The patient has"), question)
     painless = DO[0].format("the pain is not significant") + question
     assert read(context.format("carries allele"), painless) == 0
 

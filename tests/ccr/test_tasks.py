@@ -169,6 +169,13 @@ def test_a_floor_on_the_pns_and_a_balanced_leaf_are_met():
         assert (task.attempts == 1) == (task.world == drawn.world)
 
 
+def test_balance_counts_with_how_often_the_root_is_true():
+    """A rare root over bridges of "and" and "or": the leaf's share depends on it."""
+    rare = {"probabilities": [0.1, 0.25], "causal_functions": "or", "n_per_bcc": [2, 2]}
+    made = generate("candy_party", n_tasks=20, n_samples=1, balance=0.4, **rare)
+    assert all(0.4 <= leaf_share(task.world) <= 0.6 for task in made.tasks)
+
+
 def test_mixed_kinds_are_both_drawn():
     made = generate("candy_party", [4] * 6, "mixed", n_tasks=3, n_samples=1)
     kinds = made.contexts["bcc_types"].tolist()

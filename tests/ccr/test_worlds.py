@@ -59,6 +59,7 @@ def test_random_worlds_have_half_of_each_operator_and_all_probabilities():
     for seed in range(20):
         world = random_world(CHAIN, "random", seed, "a world")
         assert world.operators.count("and") == 5  # of 9 nodes
+        assert random_world(Chain([4]), "random", seed, "a world").operators.count("and") == 2
         seen.update(world.probabilities)
     assert seen == set(PROBABILITIES)
 
