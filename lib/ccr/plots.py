@@ -299,10 +299,10 @@ def _places(chain: Chain) -> dict[int, tuple[float, float]]:
     places, top, side = {0: (0.0, 0.0)}, 0.0, 1
     for first, size in zip(chain.cut_tree, chain.n_per_bcc, strict=False):
         height = STEP * max(1.0, 0.8 * (size - 1))
-        angles = np.pi * np.arange(1, size) / (size - 1)
-        for node, angle in enumerate(angles, start=first + 1):
-            x = side * 0.75 * np.sin(angle) if node < first + size - 1 else 0.0
-            places[node] = (float(x), float(top - height * (1 - np.cos(angle)) / 2))
+        for place in range(1, size):
+            down = place / (size - 1)
+            x = side * 0.75 * np.sin(np.pi * down) if place < size - 1 else 0.0
+            places[first + place] = (float(x), top - height * down)
         if size > 2:
             side = -side
         top -= height

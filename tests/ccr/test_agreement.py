@@ -1,0 +1,98 @@
+"""The checks of the error tests pass where they should, and fail where something is wrong."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from lib.ccr import agreement, generate
+from lib.ccr.agreement import composition_error, convergence, disagreements, enumeration_error
+from lib.ccr.exact import exact_quantities
+from lib.ccr.graphs import Chain
+from lib.ccr.tasks import Tasks
+from lib.ccr.worlds import random_world
+from lib.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def world():
+    return random_world(Chain([3, 4, 3], "wheel"), "random", seed=22, name="pictured")
+
+
+def test_labels_that_are_right_are_read_as_such():
+    tasks = generate("candy_party", [3, 3], n_tasks=2, n_samples=4, n_wordings=2, seed=1)
+    assert len(disagreements(tasks)) == 0
+
+
+def test_every_spoilt_label_is_found():
+    (task,) = generate("candy_party", [3, 3], n_samples=20, seed=1).tasks
+    task = dataclasses.replace(task)
+    spoilt = task.labels.copy()
+    spoilt[4, 3] = ~spoilt[4, 3]
+    spoilt[7, 19] = ~spoilt[7, 19]
+    task.__dict__["labels"] = spoilt  # a cached property
+    found = disagreements(Tasks([task]))
+    assert list(zip(found["question"], found["sample"], strict=True)) == [(4, 3), (7, 19)]
+    assert (found["read"] != found["answer"]).all()
+
+
+def test_exact_and_enumerated_quantities_agree_up_to_rounding(world):
+    assert enumeration_error(world) < 1e-14
+    assert composition_error(world) < 1e-14
+
+
+def test_a_wrong_quantity_is_noticed(world, monkeypatch):
+    def slightly_wrong(world):
+        quantities = exact_quantities(world)
+        quantities.iloc[2, 5] += 1e-6
+        return quantities
+
+    monkeypatch.setattr(agreement, "exact_quantities", slightly_wrong)
+    assert enumeration_error(world) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_a_quantity_that_does_not_compose_is_noticed(world, monkeypatch):
+    enumerated = exact_quantities(world)
+    enumerated.loc[(0, 2), "PNS"] += 0.1
+    monkeypatch.setattr(agreement, "enumerated_quantities", lambda world: enumerated)
+    # 0 → 2 → 7 has the factor that is wrong, and PNS(2, 7) beside it.
+    assert composition_error(world) == pytest.approx(0.1 * enumerated["PNS"].loc[2, 7])
+
+
+def test_a_single_component_has_nothing_to_compose():
+    assert composition_error(random_world(Chain([4]), "or", seed=0, name="one")) == 0
+
+
+def test_estimates_converge_at_the_rate_of_chance(world):
+    errors = convergence(world, [200, 800, 3_200], 300, seed=5, confidence=0.9999)
+    assert errors["error"].between(errors["low"], errors["high"]).all()
+    assert np.allclose(
+        errors["expected"] / errors["expected"].shift(), [np.nan, 0.5, 0.5], equal_nan=True
+    )
+    pns = exact_quantities(world)["PNS"].loc[world.chain.global_quantity]
+    assert errors["expected"].iloc[0] == pytest.approx((pns * (1 - pns) / 200) ** 0.5)
+
+
+def test_a_biased_quantity_leaves_the_band(world, monkeypatch):
+    def biased(world):
+        quantities = exact_quantities(world)
+        quantities["PNS"] *= 1.1
+        return quantities
+
+    monkeypatch.setattr(agreement, "exact_quantities", biased)
+    errors = convergence(world, [10_000], 200, seed=5, confidence=1 - 1e-6)
+    assert (errors["error"] > errors["high"]).all()
+
+
+def test_the_band_has_its_confidence(world):
+    # 400 repetitions of one size: the share inside is binomial, 0.5 ± 0.1 at four deviations.
+    inside = [
+        convergence(world, [50], 40, seed=seed, confidence=0.5).eval("low <= error <= high").item()
+        for seed in range(400)
+    ]
+    assert 0.4 < np.mean(inside) < 0.6
+
+
+def test_counts_must_be_positive(world):
+    with pytest.raises(InputError, match="positive sizes and repetitions: found 0"):
+        convergence(world, [100, 0], 10, seed=0)

@@ -1,0 +1,64 @@
+"""Static data sets are what their configurations say, with all their columns described."""
+
+import pandas as pd
+import pytest
+
+from lib.ccr.graphs import Chain
+from lib.ccr.static_data_sets import CONFIGURATIONS, build, static_tasks
+from lib.ccr.theme import themes
+from lib.errors import InputError
+
+
+def test_there_is_a_set_for_every_theme():
+    assert sorted(one.theme for one in CONFIGURATIONS.values()) == sorted(themes())
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_tasks_follow_their_configuration(name):
+    configuration = CONFIGURATIONS[name]
+    tasks = static_tasks(name, n_samples=3, n_replicates=2).tasks
+    assert [task.number for task in tasks] == list(range(len(tasks)))
+    graphs = [graph for graph in configuration.graphs for _ in range(2)]
+    assert [task.world.chain.n_per_bcc for task in tasks] == graphs
+    for task in tasks:
+        assert task.story.theme.name == configuration.theme
+        pns = task.quantities["PNS"].loc[task.world.chain.global_quantity]
+        assert pns >= configuration.least_pns
+
+
+def test_published_configurations_are_those_published():
+    notes, flu = CONFIGURATIONS["clinical_notes_v0"], CONFIGURATIONS["flu_vaccine_v0"]
+    assert (notes.graphs, notes.bcc_types) == (((3, 3, 3), (4, 4, 4)), "wheel")
+    assert (notes.n_samples, notes.n_replicates) == (5_000, 5)
+    assert (flu.graphs[-1], flu.bcc_types, flu.causal_functions) == ((8, 6, 8), "cycle", "random")
+    assert (flu.n_samples, flu.n_replicates) == (2_000, 5)
+    assert max(Chain(graph).n_nodes for graph in flu.graphs) == 20
+
+
+def test_a_set_is_the_same_however_often_it_is_built(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        build(static_tasks("candy_party_v0", 4, 1), folder, "2026-01-31")
+    one, two = ({path.name: path.read_bytes() for path in f.iterdir()} for f in folders)
+    assert one == two
+    assert len(one) == 7
+
+
+def test_the_merges_that_the_card_shows_make_the_prompts(tmp_path):
+    tasks = static_tasks("flower_garden_v0", 2, 1)
+    folder = build(tasks, tmp_path, "2026-01-31")
+    code = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    names = {"folder": folder}
+    exec(code.replace('f"{name}.parquet"', 'f"{folder}/{name}.parquet"'), names)
+    told = names["prompts"]
+    assert len(told) == len(tasks)
+    expected = pd.DataFrame(tasks.prompts())
+    text = told["text_context"] + "\n\n" + told["text_sample"]
+    assert set(zip(text, told["text"], told["answer"], strict=True)) == set(
+        zip(expected["context"], expected["text"], expected["answer"], strict=True)
+    )
+
+
+def test_an_unknown_set_is_an_error():
+    with pytest.raises(InputError, match="data set 'candy' is unknown: expected one of"):
+        static_tasks("candy")
