@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lib.cache import alone, versions
-from lib.editions import Book, Page, load_edition
+from lib.cache import versions
+from lib.editions import BOOK, Book, Page, load_edition
 from lib.errors import InputError
+from lib.files import alone, writable, write_text
 from lib.parameters import as_source
-from lib.running import Run, execute, failed_path, read_record, why_stale, writable, write_whole
+from lib.running import Run, execute, failed_path, read_record, why_stale
 
 
 @dataclass
@@ -41,22 +42,22 @@ def build(
     *,
     render: bool = True,
     force: bool = False,
-    book: Book | None = None,
+    book: Book = BOOK,
 ) -> Outcome:
     """Bring the pages of an edition up to date, then render the book.
 
     Parameters
     ----------
-    edition : str, default "default"
+    edition : str
         A file of `book/editions`, without `.yml`.
-    workers : int, default 2
+    workers : int
         How many pages run at a time.
-    render : bool, default True
+    render : bool
         Whether to render the book.
-    force : bool, default False
+    force : bool
         Whether to run pages that are up to date, too.
-    book : Book, optional
-        Which book; this project's if not given.
+    book : Book
+        Which book.
 
     Returns
     -------
@@ -78,38 +79,38 @@ def build(
     """
     if workers < 1:
         raise InputError(f"workers is {workers}: expected at least 1")
-    book = book or Book()
     pages = load_edition(edition, book).pages
     writable(book.executed)
     outcome = Outcome()
     try:
         with alone(book.executed / ".lock", wait=False):
             # What a killed run left behind; we are alone, so nobody is still writing it.
-            for part in book.executed.glob(".*.part*"):
-                part.unlink()
+            for partial in book.executed.glob(".partial.*"):
+                partial.unlink()
             stale = [page for page in pages if force or why_stale(page, book)]
             outcome.unchanged = [page.page for page in pages if page not in stale]
             outcome.ran = [page.page for page in stale]
-            outcome.problems += execute([_run_for(page, book) for page in stale], workers, book)
-            _write_if_changed(book.executed / "status_table.md", status_table(pages, book))
-            outcome.problems += _missing_pages(book, edition)
+            runs = [
+                Run(book.notebook(page.notebook), book.page(page.page), page.parameters)
+                for page in stale
+            ]
+            outcome.problems += execute(runs, workers, book=book)
+            table, path = status_table(pages, book), book.executed / "status_table.md"
+            # The renderer reads again what is newer.
+            if not path.is_file() or path.read_text(encoding="utf-8") != table:
+                write_text(path, table)
+            outcome.problems += [
+                f"_toc.yml lists book/executed/{name}, and there is no such page: "
+                f"edition {edition} does not make it, or it failed"
+                for name in _listed(book)
+                if not book.page(name).is_file()
+            ]
             if render:
                 outcome.problems += _render(book)
                 outcome.index = book.index if book.index.exists() else None
     except BlockingIOError:
         raise InputError(f"another build is at work in {book.executed}: wait for it") from None
     return outcome
-
-
-def _run_for(page: Page, book: Book) -> Run:
-    output = book.executed / f"{page.page}.ipynb"
-    return Run(book.notebook(page.notebook), output, page.parameters, book.root)
-
-
-def _write_if_changed(path: Path, text: str) -> None:
-    """Write a file only if it differs, because the renderer reads again what is newer."""
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        write_whole(path, text)
 
 
 def _listed(book: Book) -> list[str]:
@@ -119,78 +120,46 @@ def _listed(book: Book) -> list[str]:
     return re.findall(r"book/executed/(\w+)", text)
 
 
-def _missing_pages(book: Book, edition: str) -> list[str]:
-    return [
-        f"_toc.yml lists book/executed/{name}, and there is no such page: edition {edition} "
-        "does not make it, or it failed"
-        for name in _listed(book)
-        if not (book.executed / f"{name}.ipynb").is_file()
-    ]
-
-
-def status_table(pages: Iterable[Page], book: Book | None = None) -> str:
-    """Return the state of every page as MyST Markdown: two tables and the commands.
-
-    Parameters
-    ----------
-    pages : iterable of Page
-        The pages of an edition.
-    book : Book, optional
-        Whose pages; this project's if not given.
-
-    Returns
-    -------
-    str
-        A table of pages, the command that repeats each, and a table of versions.
+def status_table(pages: Iterable[Page], book: Book = BOOK) -> str:
+    """Return the state of pages as MyST Markdown: the pages, their commands, the versions.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     table = status_table([Page(page="worlds", notebook="worlds")], Book(Path(folder)))
+    >>> table = status_table([Page(page="moon", notebook="worlds")])
     >>> print(table.splitlines()[2])
-    | `worlds` | **not run** | | | `worlds` |
+    | `moon` | **not run** | | | `worlds` |
     """
-    book = book or Book()
-    rows = ["| Page | Status | Run (UTC) | Seconds | Notebook, parameters |", "|---" * 5 + "|"]
-    commands = []
+    rows, commands = [], []
     listed = _listed(book)
-    found: dict[str, set[str]] = {name: {version} for name, version in versions().items()}
+    found = {name: {version} for name, version in versions().items()}
     for page in pages:
-        output = book.executed / f"{page.page}.ipynb"
+        output = book.page(page.page)
         record = read_record(output)
         failed = failed_path(output).exists()
-        # A page that the table of contents leaves out is not rendered: no link would find it.
-        name = f"{{doc}}`/book/executed/{page.page}`" if page.page in listed else f"`{page.page}`"
         if record is None:
             status = "**failed**" if failed else "**not run**"
             rows.append(f"| `{page.page}` | {status} | | | `{page.notebook}` |")
             continue
+        # A page that the table of contents leaves out is not rendered: no link would find it.
+        name = f"{{doc}}`/book/executed/{page.page}`" if page.page in listed else f"`{page.page}`"
         status = "**failed since**; this is the last good run" if failed else record["status"]
         when = record["started"][:16].replace("T", " ")
         values = [f"`{key}={as_source(value)}`" for key, value in record["parameters"].items()]
         source = f"`{record['notebook']}`: {', '.join(values)}" if values else record["notebook"]
         cells = [name, status, when, f"{record['seconds']:.0f}", source.replace("|", "\\|")]
         rows.append(f"| {' | '.join(cells)} |")
-        commands.append(record["command"])
+        commands.append(f"$ {record['command']}")
         for package, version in record["versions"].items():
             found.setdefault(package, set()).add(version)
+    packages = [f"| {name} | {', '.join(sorted(seen))} |" for name, seen in found.items()]
     return "\n".join(
         [
+            *("| Page | Status | Run (UTC) | Seconds | Notebook, parameters |", "|---" * 5 + "|"),
             *rows,
-            "",
-            "## The commands that repeat them",
-            "",
-            "```console",
-            *[f"$ {command}" for command in commands],
-            "```",
-            "",
-            "## Versions",
-            "",
-            "| Package | Version |",
-            "|---|---|",
-            *[f"| {name} | {', '.join(sorted(seen))} |" for name, seen in found.items()],
-            "",
+            *("", "## The commands that repeat them", ""),
+            *("```console", *commands, "```"),
+            *("", "## Versions", ""),
+            *("| Package | Version |", "|---|---|", *packages, ""),
         ]
     )
 

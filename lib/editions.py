@@ -14,23 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lib import ROOT
 from lib.errors import InputError, one_of
-from lib.parameters import Parameter, checked, read_parameters
+from lib.parameters import checked, parameters_of
 
 
 @dataclass(frozen=True)
 class Book:
-    """Where the parts of a book are.
-
-    Parameters
-    ----------
-    root : Path
-        The folder that holds `notebooks`, `book`, `lib` and `data`.
+    """Where the parts of a book are, below its root.
 
     Examples
     --------
@@ -60,6 +54,10 @@ class Book:
         """The first page of the rendered book."""
         return self.root / "_build" / "html" / "index.html"
 
+    def page(self, name: str) -> Path:
+        """Return where the executed notebook of a page is."""
+        return self.executed / f"{name}.ipynb"
+
     def notebook(self, name: str) -> Path:
         """Return the source of a notebook, by name or path.
 
@@ -74,15 +72,23 @@ class Book:
         Traceback (most recent call last):
         lib.errors.InputError: notebook 'weather' is unknown: ...
         """
-        if name.endswith(".ipynb"):
-            path = Path(name)
-            if not path.is_file():
-                raise InputError(f"notebook {name} does not exist")
-            return path.resolve()
-        known = sorted(path.stem for path in self.notebooks.glob("*.ipynb"))
-        if name not in known:
-            raise InputError(f"notebook {name!r} is unknown: {one_of(known)}")
-        return self.notebooks / f"{name}.ipynb"
+        return _find("notebook", name, self.notebooks, ".ipynb")
+
+
+def _find(what: str, name: str, folder: Path, ending: str) -> Path:
+    """Return the file that is meant by a name in a folder, or by a path with its ending."""
+    if name.endswith(ending):
+        if not Path(name).is_file():
+            raise InputError(f"{what} {name} does not exist")
+        return Path(name).resolve()
+    known = sorted(path.stem for path in folder.glob(f"*{ending}"))
+    if name not in known:
+        raise InputError(f"{what} {name!r} is unknown: {one_of(known)}")
+    return folder / f"{name}{ending}"
+
+
+#: The book that this `lib` belongs to.
+BOOK = Book()
 
 
 class Page(BaseModel):
@@ -116,20 +122,15 @@ class Edition(BaseModel):
     pages: list[Page] = Field(min_length=1)
 
 
-def load_edition(name: str, book: Book | None = None) -> Edition:
-    """Read and check an edition: its keys, its notebooks, and every parameter.
+def load_edition(name: str, book: Book = BOOK) -> Edition:
+    """Read and check an edition, and give every parameter of its notebooks a value.
 
     Parameters
     ----------
     name : str
-        A file of `book/editions`, without `.yml`; or the path of a YAML file.
-    book : Book, optional
-        Whose edition; this project's if not given.
-
-    Returns
-    -------
-    Edition
-        Its pages, with a value for every parameter of their notebooks.
+        A file of `book/editions`, without `.yml`; or the path of one.
+    book : Book
+        Whose edition.
 
     Raises
     ------
@@ -142,16 +143,7 @@ def load_edition(name: str, book: Book | None = None) -> Edition:
     Traceback (most recent call last):
     lib.errors.InputError: edition 'pocket' is unknown: expected one of default, paper, quick
     """
-    book = book or Book()
-    if name.endswith((".yml", ".yaml")):
-        path = Path(name)
-        if not path.is_file():
-            raise InputError(f"edition {name} does not exist")
-    else:
-        known = sorted(path.stem for path in book.editions.glob("*.yml"))
-        if name not in known:
-            raise InputError(f"edition {name!r} is unknown: {one_of(known)}")
-        path = book.editions / f"{name}.yml"
+    path = _find("edition", name, book.editions, ".yml")
     try:
         edition = Edition.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
@@ -188,67 +180,3 @@ def _first_problem(error: ValidationError) -> str:
         return f"{where}: key {key!r} is missing"
     rule = problem["msg"][0].lower() + problem["msg"][1:]
     return f"{where}: key {key!r} is {problem['input']!r}: {rule}"
-
-
-def read_notebook(path: Path) -> nbformat.NotebookNode:
-    """Read a notebook and make sure that it is one.
-
-    Raises
-    ------
-    InputError
-        If the file is no notebook of format 4, or damaged.
-
-    Examples
-    --------
-    >>> read_notebook(ROOT / "LICENSE")
-    Traceback (most recent call last):
-    lib.errors.InputError: LICENSE is damaged: expected a notebook of format 4
-    """
-    try:
-        notebook = nbformat.read(path, as_version=4)
-        nbformat.validate(notebook)
-    except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError, AttributeError):
-        raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
-    return notebook
-
-
-def parameters_cell(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return the cell of a notebook that has the tag `parameters`, or an empty one.
-
-    Examples
-    --------
-    >>> parameters_cell(nbformat.v4.new_notebook()).source
-    ''
-    """
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
-            return cell
-    # Without such a cell, a notebook has no parameters.
-    return nbformat.v4.new_code_cell()
-
-
-def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """Return the parameters of a notebook, by name.
-
-    Parameters
-    ----------
-    notebook : Path
-        The source.
-
-    Raises
-    ------
-    InputError
-        If the file is no notebook, or its `parameters` cell breaks the rules
-        of :func:`lib.parameters.read_parameters`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> cell = nbformat.v4.new_code_cell("seed: int = 0", metadata={"tags": ["parameters"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "worlds.ipynb"
-    ...     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-    ...     parameters_of(path)
-    {'seed': Parameter(name='seed', annotation='int', default=0, help='')}
-    """
-    return read_parameters(parameters_cell(read_notebook(notebook)).source, notebook.stem)

@@ -11,16 +11,18 @@ may be derived from another there.
 
 import ast
 import contextlib
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Optional, Union
 
+import nbformat
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from lib.errors import InputError, one_of
 
+#: What an annotation may be made of.
 _TYPES = {
     "Any": Any,
     "Literal": Literal,
@@ -40,10 +42,8 @@ class Parameter:
     Examples
     --------
     >>> parameter = Parameter("n_samples", "int", 10_000, "subjects to draw")
-    >>> parameter.check(50)
-    50
-    >>> parameter.parse("20_000")
-    20000
+    >>> parameter.check(50), parameter.parse("20_000")
+    (50, 20000)
     """
 
     name: str
@@ -52,16 +52,7 @@ class Parameter:
     help: str = ""
 
     def check(self, value: Any, notebook: str = "the notebook") -> Any:
-        """Return the value if it has the parameter's type.
-
-        An int serves as a float; beyond that, nothing is converted.
-
-        Parameters
-        ----------
-        value : object
-            What is to be checked.
-        notebook : str
-            Whose parameter this is, for the message.
+        """Return the value if it has the parameter's type; an int serves as a float.
 
         Raises
         ------
@@ -70,8 +61,6 @@ class Parameter:
 
         Examples
         --------
-        >>> Parameter("alpha", "float", 0.5).check(1)
-        1.0
         >>> Parameter("seed", "int", 0).check("one", notebook="worlds")
         Traceback (most recent call last):
         lib.errors.InputError: parameter 'seed' of worlds is 'one': expected int
@@ -94,14 +83,8 @@ class Parameter:
     def parse(self, text: str, notebook: str = "the notebook") -> Any:
         """Read a value from the command line, by the parameter's type.
 
-        Parameters
-        ----------
-        text : str
-            What was typed. A `str` stays as it is; anything else is read as a
-            Python literal or, failing that, as YAML, so that `True`, `true`,
-            `[0.1, 0.9]` and `[Full-time studies, No studies]` all do.
-        notebook : str
-            Whose parameter this is, for the message.
+        A `str` stays as it was typed. Anything else is read as a Python literal or,
+        failing that, as YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
 
         Raises
         ------
@@ -112,13 +95,10 @@ class Parameter:
         --------
         >>> Parameter("levels", "list[str]", []).parse("[No studies, Evening course]")
         ['No studies', 'Evening course']
-        >>> Parameter("horizon", "int | None", 7).parse("None") is None
-        True
         >>> Parameter("title", "str", "").parse("10_000")
         '10_000'
         """
-        readings = [] if self.annotation == "str" else _readings(text)
-        for reading in readings:
+        for reading in [] if self.annotation == "str" else _readings(text):
             with contextlib.suppress(InputError):
                 return self.check(reading, notebook)
         return self.check(text, notebook)
@@ -139,25 +119,12 @@ def as_source(value: Any) -> str:
     >>> as_source(50_000), as_source("Full-time studies"), as_source(0.5)
     ('50_000', "'Full-time studies'", '0.5')
     """
-    if type(value) is int and abs(value) >= _GROUPED_FROM:
-        return f"{value:_}"
-    return repr(value)
+    grouped = type(value) is int and abs(value) >= _GROUPED_FROM
+    return f"{value:_}" if grouped else repr(value)
 
 
 def read_parameters(source: str, notebook: str = "the notebook") -> dict[str, Parameter]:
-    """Read the parameters from the source of their cell.
-
-    Parameters
-    ----------
-    source : str
-        The cell: lines of `name: type = literal  # meaning`.
-    notebook : str
-        Whose cell this is, for the message.
-
-    Returns
-    -------
-    dict of str to Parameter
-        By name, in the cell's order.
+    """Read the parameters, in their order, from the source of their cell.
 
     Raises
     ------
@@ -174,7 +141,6 @@ def read_parameters(source: str, notebook: str = "the notebook") -> dict[str, Pa
     parameters = {}
     for statement in _statements(source, notebook):
         name = statement.target.id
-        comment = lines[statement.end_lineno - 1].encode()[statement.end_col_offset :].decode()
         try:
             default = ast.literal_eval(statement.value)
         except ValueError:
@@ -182,15 +148,15 @@ def read_parameters(source: str, notebook: str = "the notebook") -> dict[str, Pa
                 f"parameter {name!r} of {notebook} is {ast.unparse(statement.value)}: "
                 "expected a literal value, because nothing may be derived in the parameters cell"
             ) from None
-        parameter = Parameter(
-            name, ast.unparse(statement.annotation), default, comment.strip().lstrip("#").strip()
-        )
+        meaning = _around(lines, statement)[1].strip().lstrip("#").strip()
+        parameter = Parameter(name, ast.unparse(statement.annotation), default, meaning)
         parameter.check(default, notebook)
         parameters[name] = parameter
     return parameters
 
 
 def _statements(source: str, notebook: str) -> list[ast.AnnAssign]:
+    """Return the assignments of a parameters cell, which holds nothing else."""
     try:
         body = ast.parse(source).body
     except SyntaxError as error:
@@ -205,8 +171,41 @@ def _statements(source: str, notebook: str) -> list[ast.AnnAssign]:
     return body
 
 
+def _around(lines: list[str], node: ast.stmt | ast.expr) -> tuple[str, str]:
+    """Return what stands before and after a node, on its first line and on its last."""
+    # Python counts the bytes of a line, not its characters.
+    before = lines[node.lineno - 1].encode()[: node.col_offset]
+    after = lines[node.end_lineno - 1].encode()[node.end_col_offset :]
+    return before.decode(), after.decode()
+
+
+def with_values(source: str, values: Mapping[str, Any]) -> str:
+    """Return the source of a parameters cell with other values in place.
+
+    Types, comments and values that stay the same are left as they are written, so that a
+    reader of the executed page sees one cell with the values it was run with and what they mean.
+
+    Examples
+    --------
+    >>> with_values("n_samples: int = 10_000  # subjects to draw", {"n_samples": 50_000})
+    'n_samples: int = 50_000  # subjects to draw'
+    """
+    lines = source.split("\n")
+    # Backwards, so that the places of earlier values stay right.
+    for statement in reversed(_statements(source, "the notebook")):
+        name, old = statement.target.id, statement.value
+        if name in values and values[name] != ast.literal_eval(old):
+            before, after = _around(lines, old)
+            lines[old.lineno - 1 : old.end_lineno] = [before + as_source(values[name]) + after]
+    return "\n".join(lines)
+
+
 def checked(
-    parameters: Mapping[str, Parameter], values: Mapping[str, Any], notebook: str = "the notebook"
+    parameters: Mapping[str, Parameter],
+    values: Mapping[str, Any],
+    notebook: str = "the notebook",
+    *,
+    as_text: bool = False,
 ) -> dict[str, Any]:
     r"""Return the value of every parameter: the one given or, failing that, the default.
 
@@ -218,6 +217,8 @@ def checked(
         What was given, by name.
     notebook : str
         Whose parameters these are, for the message.
+    as_text : bool
+        Whether the values are what somebody typed, to be read by :meth:`Parameter.parse`.
 
     Raises
     ------
@@ -233,62 +234,64 @@ def checked(
     Traceback (most recent call last):
     lib.errors.InputError: parameter 'n_samp' of worlds is unknown: expected one of n_samples, seed
     """
-    known(parameters, values, notebook)
-    given = {name: parameters[name].check(value, notebook) for name, value in values.items()}
-    return {name: given.get(name, parameter.default) for name, parameter in parameters.items()}
+    complete = {name: parameter.default for name, parameter in parameters.items()}
+    for name, value in values.items():
+        if name not in parameters:
+            raise InputError(f"parameter {name!r} of {notebook} is unknown: {one_of(parameters)}")
+        read = parameters[name].parse if as_text else parameters[name].check
+        complete[name] = read(value, notebook)
+    return complete
 
 
-def known(parameters: Mapping[str, Parameter], names: Iterable[str], notebook: str) -> None:
-    """Refuse a name that no parameter has.
+def read_notebook(path: Path) -> nbformat.NotebookNode:
+    """Read a notebook and make sure that it is one.
 
     Raises
     ------
     InputError
-        If a name is unknown.
+        If the file is no notebook of format 4, or damaged.
 
     Examples
     --------
-    >>> known({}, ["seed"], "worlds")
+    >>> read_notebook(Path(__file__))
     Traceback (most recent call last):
-    lib.errors.InputError: parameter 'seed' of worlds is unknown: none is allowed here
+    lib.errors.InputError: parameters.py is damaged: expected a notebook of format 4
     """
-    for name in names:
-        if name not in parameters:
-            raise InputError(f"parameter {name!r} of {notebook} is unknown: {one_of(parameters)}")
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+    except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+        raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
+    return notebook
 
 
-def with_values(source: str, values: Mapping[str, Any]) -> str:
-    """Return the source of a parameters cell with other values in place.
-
-    Types, comments and everything else stay, so that a reader of the executed
-    page sees one cell with the values it was run with and what they mean.
-
-    Parameters
-    ----------
-    source : str
-        The cell, one that :func:`read_parameters` accepts.
-    values : mapping of str to object
-        The values to write, by name. A value that the cell has already is left as it is written.
-
-    Returns
-    -------
-    str
-        The new source.
+def parameters_cell(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return the cell of a notebook that has the tag `parameters`, or an empty one.
 
     Examples
     --------
-    >>> with_values("n_samples: int = 10_000  # subjects to draw", {"n_samples": 50_000})
-    'n_samples: int = 50_000  # subjects to draw'
+    >>> parameters_cell(nbformat.v4.new_notebook()).source
+    ''
     """
-    lines = source.encode().splitlines(keepends=True)
-    starts = list(itertools.accumulate(map(len, lines), initial=0))
-    written = source.encode()
-    # Backwards, so that the places of earlier values stay right.
-    for statement in reversed(_statements(source, "the notebook")):
-        name, value = statement.target.id, statement.value
-        if name not in values or values[name] == ast.literal_eval(value):
-            continue
-        first = starts[value.lineno - 1] + value.col_offset
-        last = starts[value.end_lineno - 1] + value.end_col_offset
-        written = written[:first] + as_source(values[name]).encode() + written[last:]
-    return written.decode()
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
+            return cell
+    # Without such a cell, a notebook has no parameters.
+    return nbformat.v4.new_code_cell()
+
+
+def parameters_of(notebook: Path) -> dict[str, Parameter]:
+    """Return the parameters of a notebook, by name.
+
+    Raises
+    ------
+    InputError
+        If the file is no notebook, or its `parameters` cell breaks a rule.
+
+    Examples
+    --------
+    >>> from lib import ROOT
+    >>> list(parameters_of(ROOT / "notebooks" / "simulator_fitting.ipynb"))[0]
+    'specification'
+    """
+    return read_parameters(parameters_cell(read_notebook(notebook)).source, notebook.stem)

@@ -13,33 +13,30 @@ import hashlib
 import json
 import os
 import shlex
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import nbformat
 
-from lib import ROOT
-from lib.cache import folder_digest, versions
-from lib.editions import Book, Page, parameters_cell, read_notebook
+from lib.cache import versions
+from lib.editions import BOOK, Book, Page
 from lib.errors import InputError
-from lib.parameters import Parameter, as_source, checked, read_parameters, with_values
-
-#: Seconds between two lines about the same page, where progress is a log and no live line.
-_LINE_EVERY = 15
-
-#: Seconds a page may take to put its kernel to rest when it is interrupted.
-_PATIENCE = 15
+from lib.files import folder_digest, write_text, written_whole
+from lib.parameters import (
+    Parameter,
+    as_source,
+    checked,
+    parameters_cell,
+    read_notebook,
+    read_parameters,
+    with_values,
+)
 
 #: The longest path of a Unix socket, on the systems that allow the least (macOS: 104 bytes).
 _SOCKET_PATH = 103
@@ -56,24 +53,15 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _shared_digests(book: Book) -> dict[str, str]:
-    """Return the digests of what all pages depend on."""
+def _digests(notebook: Path, values: Mapping[str, Any], book: Book) -> dict[str, str]:
+    """Return the digests of all that goes into a page."""
     return {
+        "notebook": _sha256(notebook.read_bytes()),
+        "parameters": _sha256(json.dumps(values, sort_keys=True).encode()),
         "lib": folder_digest(book.root / "lib"),
         "data": folder_digest(book.root / "data"),
         "versions": _sha256(json.dumps(versions()).encode()),
     }
-
-
-def _page_digests(notebook: Path, values: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "notebook": _sha256(notebook.read_bytes()),
-        "parameters": _sha256(json.dumps(values, sort_keys=True).encode()),
-    }
-
-
-def _record_path(output: Path) -> Path:
-    return output.with_suffix(".json")
 
 
 def failed_path(output: Path) -> Path:
@@ -90,74 +78,42 @@ def failed_path(output: Path) -> Path:
 def read_record(output: Path) -> dict[str, Any] | None:
     """Return the run record of an executed notebook, or None if there is no whole one.
 
-    Parameters
-    ----------
-    output : Path
-        The executed notebook; its record is beside it.
-
     Examples
     --------
     >>> read_record(Path("nowhere.ipynb")) is None
     True
     """
     try:
-        record = json.loads(_record_path(output).read_text(encoding="utf-8"))
+        return json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) and isinstance(record.get("digests"), dict) else None
 
 
-def why_stale(page: Page, book: Book | None = None) -> str | None:
-    """Say why a page has to be run, or None if it is up to date.
-
-    Parameters
-    ----------
-    page : Page
-        A page of an edition.
-    book : Book, optional
-        Whose page; this project's if not given.
-
-    Returns
-    -------
-    str or None
-        For example `lib has changed`.
+def why_stale(page: Page, book: Book = BOOK) -> str | None:
+    """Say why a page has to be run, such as `lib changed`, or None if it is up to date.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     why_stale(Page(page="worlds", notebook="worlds"), Book(Path(folder)))
+    >>> why_stale(Page(page="moon", notebook="worlds"))
     'not run yet'
     """
-    book = book or Book()
-    output = book.executed / f"{page.page}.ipynb"
+    output = book.page(page.page)
     record = read_record(output)
     if failed_path(output).exists():
         return "failed last time"
     if record is None or not output.is_file():
         return "not run yet"
     recorded = record["digests"]
-    if recorded.get("output") != _sha256(output.read_bytes()):
+    if recorded["output"] != _sha256(output.read_bytes()):
         return "its executed notebook is damaged"
-    source = book.notebook(page.notebook)
-    now = _page_digests(source, page.parameters) | _shared_digests(book)
-    changed = [name for name, digest in now.items() if recorded.get(name) != digest]
-    return f"{changed[0]} changed" if changed else None
+    now = _digests(book.notebook(page.notebook), page.parameters, book)
+    return next((f"{name} changed" for name in now if recorded[name] != now[name]), None)
 
 
 def command_for(
     notebook: str, values: Mapping[str, Any], parameters: Mapping[str, Parameter]
 ) -> str:
     r"""Return the command that repeats a run: the parameters that are not at their defaults.
-
-    Parameters
-    ----------
-    notebook : str
-        Name of the notebook.
-    values : mapping of str to object
-        What it is run with.
-    parameters : mapping of str to Parameter
-        What it has.
 
     Examples
     --------
@@ -172,70 +128,7 @@ def command_for(
     return shlex.join(words)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all: beside, then renamed into place.
-
-    Parameters
-    ----------
-    path : Path
-        Where the text goes.
-    text : str
-        What the file holds afterwards.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "status.md", "All is well.")
-    ...     print((Path(folder) / "status.md").read_text())
-    All is well.
-    """
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
-
-
-def writable(folder: Path) -> None:
-    """Make a folder, and make sure that files can be written there.
-
-    Raises
-    ------
-    InputError
-        If they cannot.
-
-    Examples
-    --------
-    >>> writable(ROOT / "LICENSE" / "pages")
-    Traceback (most recent call last):
-    lib.errors.InputError: cannot write to ...pages: Not a directory
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Asking for permission is not enough: root has it even where the disk is read-only.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror or error}") from None
-
-
 # --- One page ---------------------------------------------------------------------------------
-
-
-def _kernel_settings() -> Any:
-    """Have the kernel talk through files instead of network ports.
-
-    Kernels that start together can take each other's ports, and one that listens on
-    a port warns about it on the page.
-    """
-    from jupyter_core.paths import jupyter_runtime_dir
-    from traitlets.config import Config
-
-    folder = Path(jupyter_runtime_dir())
-    file = folder / f"kernel-{uuid.uuid4().hex}.json"
-    longest_socket = f"{file.with_suffix('')}-ipc-5"
-    if os.name != "posix" or len(os.fsencode(longest_socket)) > _SOCKET_PATH:
-        return Config()
-    folder.mkdir(parents=True, exist_ok=True)
-    return Config(KernelManager={"transport": "ipc", "connection_file": str(file)})
 
 
 def run_page(
@@ -244,8 +137,9 @@ def run_page(
     values: Mapping[str, Any] | None = None,
     *,
     folder: Path | None = None,
-    book: Book | None = None,
+    book: Book = BOOK,
     on_cell: Callable[[int, int], object] = lambda number, count: None,
+    stopping: threading.Event | None = None,
 ) -> dict[str, Any]:
     """Execute a notebook, write the page, and write its run record beside it.
 
@@ -263,10 +157,12 @@ def run_page(
         Parameters that are not at their defaults.
     folder : Path, optional
         What relative paths in the notebook start from; the book's root if not given.
-    book : Book, optional
-        Whose `lib` and `data` the record states; this project's if not given.
-    on_cell : callable, optional
+    book : Book
+        Whose `lib` and `data` the record states.
+    on_cell : callable
         Called with (number, count) when a code cell starts.
+    stopping : threading.Event, optional
+        Set while the user interrupts the run: the end of its kernel is then no failure.
 
     Returns
     -------
@@ -276,30 +172,27 @@ def run_page(
     Raises
     ------
     InputError
-        If the notebook is none, or a parameter is unknown or of another type.
+        If the notebook is none, a parameter is unknown or of another type, or `output`
+        cannot be written.
     PageFailed
         If a cell raises an error; what `output` held before is still there.
+    KeyboardInterrupt
+        If the kernel has ended while `stopping` was set.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     source, output = Path(folder) / "sums.ipynb", Path(folder) / "page.ipynb"
-    ...     nbformat.write(nbformat.v4.new_notebook(), source)
-    ...     run_page(source, output, {"seed": 1})
+    >>> run_page(BOOK.notebook("data_preparation"), Path("page.ipynb"), {"moon": 1})
     Traceback (most recent call last):
-    lib.errors.InputError: parameter 'seed' of sums is unknown: none is allowed here
+    lib.errors.InputError: parameter 'moon' of data_preparation is unknown: expected ...
     """
-    book = book or Book()
+    notebook, output = notebook.resolve(), output.resolve()
+    if output == notebook:
+        raise InputError(f"output {output} is the notebook itself: choose another name")
     source = read_notebook(notebook)
     cell = parameters_cell(source)
     parameters = read_parameters(cell.source, notebook.stem)
     values = checked(parameters, values or {}, notebook.stem)
     cell.source = with_values(cell.source, values)
-    # The run changes to its folder; relative paths start from where we are.
-    notebook, output = notebook.resolve(), output.resolve()
-    if output == notebook:
-        raise InputError(f"{output} is the notebook itself: choose another output")
 
     # Heavy, and needed by nothing that only reads editions and records.
     import papermill
@@ -321,41 +214,54 @@ def run_page(
         "parameters": values,
         "status": "complete",
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "seconds": 0.0,
         "command": command_for(notebook.stem if ours else str(notebook), values, parameters),
         "versions": versions(),
-        "digests": _page_digests(notebook, values) | _shared_digests(book),
+        "digests": _digests(notebook, values, book),
     }
     started = time.monotonic()
-    part = output.with_name(f".{output.stem}.part.ipynb")
-    try:
-        executed = papermill.execute_notebook(
-            source,
-            part,
-            kernel_name="python3",
-            cwd=folder or book.root,
-            progress_bar=False,
-            config=_kernel_settings(),
-            on_cell_start=cell_starts,
-            record_timing=False,
-        )
+    with written_whole(output) as beside:
+        try:
+            executed = papermill.execute_notebook(
+                source,
+                beside,
+                kernel_name="python3",
+                progress_bar=False,
+                on_cell_start=cell_starts,
+                record_timing=False,
+                # For the client below papermill, whose own `cwd` would move this whole process.
+                resources={"metadata": {"path": str(folder or book.root)}},
+                config=_kernel_settings(),
+            )
+        except OSError:
+            raise
+        except Exception as error:  # a cell's error, or a kernel that died
+            if stopping is not None and stopping.is_set():
+                raise KeyboardInterrupt from None
+            if beside.exists():
+                os.replace(beside, failed_path(output))
+            message = f"{output.stem}: cell {reached} of {len(code)}: {_one_line(error)}"
+            raise PageFailed(message) from error
         record["seconds"] = round(time.monotonic() - started, 1)
         record["stderr"] = _settle(executed)
-        text = nbformat.writes(executed)
-        record["digests"]["output"] = _sha256(text.encode())
-        write_whole(output, text)
-        write_whole(_record_path(output), json.dumps(record, indent=1))
-        failed_path(output).unlink(missing_ok=True)
-        return record
-    except OSError:
-        raise
-    except Exception as error:  # a cell's error, or a kernel that died
-        if part.exists():
-            os.replace(part, failed_path(output))
-        message = f"{output.stem}: cell {reached} of {len(code)}: {_one_line(error)}"
-        raise PageFailed(message) from error
-    finally:
-        part.unlink(missing_ok=True)
+        nbformat.write(executed, beside)
+        record["digests"]["output"] = _sha256(beside.read_bytes())
+    write_text(output.with_suffix(".json"), json.dumps(record, indent=1))
+    failed_path(output).unlink(missing_ok=True)
+    return record
+
+
+def _kernel_settings() -> Any:
+    """Have a kernel talk through files: those that start together can take each other's ports."""
+    from jupyter_core.paths import jupyter_runtime_dir
+    from traitlets.config import Config
+
+    folder = Path(jupyter_runtime_dir())
+    file = folder / f"kernel-{uuid.uuid4().hex}.json"
+    longest_socket = f"{file.with_suffix('')}-ipc-5"
+    if os.name != "posix" or len(os.fsencode(longest_socket)) > _SOCKET_PATH:
+        return Config()
+    folder.mkdir(parents=True, exist_ok=True)
+    return Config(KernelManager={"transport": "ipc", "connection_file": str(file)})
 
 
 def _one_line(error: Exception) -> str:
@@ -367,145 +273,52 @@ def _one_line(error: Exception) -> str:
 
 def _settle(executed: nbformat.NotebookNode) -> list[dict[str, Any]]:
     """Take from an executed notebook what differs from run to run; return its error streams."""
-    executed.metadata.pop("papermill", None)
+    for part in [executed, *executed.cells]:
+        part.metadata.pop("papermill", None)
     streams = []
     code = [cell for cell in executed.cells if cell.cell_type == "code"]
-    for cell in executed.cells:
-        cell.metadata.pop("papermill", None)
     for number, cell in enumerate(code, start=1):
-        is_stream = [output.get("name") == "stderr" for output in cell.outputs]
-        text = "".join(o.text for o, stream in zip(cell.outputs, is_stream, strict=True) if stream)
-        cell.outputs = [o for o, stream in zip(cell.outputs, is_stream, strict=True) if not stream]
-        if text:
-            streams.append({"cell": number, "text": text})
+        errors = [output for output in cell.outputs if output.get("name") == "stderr"]
+        cell.outputs = [output for output in cell.outputs if output not in errors]
+        if errors:
+            streams.append({"cell": number, "text": "".join(output.text for output in errors)})
     return streams
 
 
-# --- Many pages, each in a process of its own ---------------------------------------------------
+# --- Many pages ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Run:
-    """A notebook to execute: source, output, values, and the folder to do it in.
+class Run(NamedTuple):
+    """A notebook to execute: its source, where the page goes, and its values.
 
     Examples
     --------
-    >>> Run(Path("notebooks/worlds.ipynb"), Path("worlds.ipynb"), {}, Path(".")).output.stem
+    >>> Run(Path("notebooks/worlds.ipynb"), Path("worlds.ipynb"), {}).output.stem
     'worlds'
     """
 
     notebook: Path
     output: Path
-    values: dict[str, Any]
-    folder: Path
+    values: Mapping[str, Any]
 
 
-def _execute_from_stdin() -> None:
-    """Execute the run that comes as JSON on standard input; tell on standard output how it goes.
+def execute(
+    runs: Sequence[Run], workers: int = 2, *, folder: Path | None = None, book: Book = BOOK
+) -> list[str]:
+    """Execute notebooks in parallel, each by a kernel of its own, and show progress.
 
-    This is what the processes that :func:`execute` starts do.
-    """
-    run = json.loads(sys.stdin.readline())
-    # The kernel inherits standard output. What it prints must not mix with what we tell.
-    telling = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-
-    def tell(**event: Any) -> None:
-        print(json.dumps(event), file=telling, flush=True)
-
-    def stop(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the kernel is being stopped
-        raise KeyboardInterrupt
-
-    def watch() -> None:
-        # Our parent holds the other end; when it is gone, nobody waits for this page.
-        sys.stdin.read()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    signal.signal(signal.SIGTERM, stop)
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        record = run_page(
-            Path(run["notebook"]),
-            Path(run["output"]),
-            run["values"],
-            folder=Path(run["folder"]),
-            book=Book(Path(run["root"])),
-            on_cell=lambda number, count: tell(cell=number, count=count),
-        )
-        tell(done=record)
-    except (InputError, PageFailed) as error:
-        tell(failed=str(error))
-    except OSError as error:
-        tell(failed=f"{Path(run['output']).stem}: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-class _Display:
-    """What the user sees of runs: a live line on a terminal, else a plain line now and then."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._finished = 0
-        self._running: dict[str, tuple[str, float]] = {}
-        self._last_line: dict[str, float] = {}
-        self._live = sys.stderr.isatty()
-        self._lock = threading.Lock()
-
-    def line(self, text: str) -> None:
-        """Print a line that stays."""
-        with self._lock:
-            print(f"\r\x1b[K{text}" if self._live else text, file=sys.stderr, flush=True)
-            self._show()
-
-    def cell(self, page: str, number: int, count: int) -> None:
-        """Note that a page has reached a cell."""
-        with self._lock:
-            now = time.monotonic()
-            _, started = self._running.setdefault(page, ("", now))
-            self._running[page] = (f"cell {number}/{count}", started)
-            since = now - self._last_line.setdefault(page, now)
-            if not self._live and since >= _LINE_EVERY:
-                self._last_line[page] = now
-                seconds = f"{now - started:.0f} s"
-                print(f"{page}: cell {number}/{count}, {seconds}", file=sys.stderr, flush=True)
-            self._show()
-
-    def finish(self, page: str, text: str) -> None:
-        """Note that a page has ended."""
-        with self._lock:
-            self._finished += 1
-            self._running.pop(page, None)
-        self.line(text)
-
-    def _show(self) -> None:
-        if self._live and self._running:
-            now = time.monotonic()
-            pages = [
-                f"{page} {cell} {now - started:.0f} s"
-                for page, (cell, started) in self._running.items()
-            ]
-            done = [f"{self._finished} of {self._count} pages"] if self._count > 1 else []
-            text = " · ".join([*done, *pages])
-            width = shutil.get_terminal_size().columns
-            print(f"\r\x1b[K{text[: width - 1]}", end="", file=sys.stderr, flush=True)
-
-
-def execute(runs: Iterable[Run], workers: int = 2, book: Book | None = None) -> list[str]:
-    """Execute notebooks in parallel, each in a process of its own, and show progress.
-
-    A notebook that fails does not stop the others. On an interrupt, the processes and
-    their kernels are stopped before this function raises.
+    A notebook that fails does not stop the others. An interrupt ends every process that
+    this one has started, before this function raises; if this process is killed, the kernels
+    notice and end themselves.
 
     Parameters
     ----------
-    runs : iterable of Run
+    runs : sequence of Run
         What to execute.
-    workers : int, default 2
+    workers : int
         How many at a time.
-    book : Book, optional
-        Whose `lib` and `data` the records state; this project's if not given.
+    folder, book
+        As for :func:`run_page`.
 
     Returns
     -------
@@ -522,107 +335,57 @@ def execute(runs: Iterable[Run], workers: int = 2, book: Book | None = None) -> 
     >>> execute([])
     []
     """
-    runs, book = list(runs), book or Book()
-    display = _Display(len(runs))
-    processes: set[subprocess.Popen] = set()
+    from tqdm import tqdm
+
     stopping = threading.Event()
+    # On a terminal only; elsewhere, the lines below are all there is to see.
+    bar = tqdm(
+        total=len(runs),
+        bar_format="{percentage:3.0f} % |{bar:20}| {elapsed}  {desc}",
+        leave=False,
+        disable=None,
+    )
+
+    def say(text: str) -> None:
+        tqdm.write(text, file=sys.stderr)
 
     def execute_one(run: Run) -> str | None:
         page = run.output.stem
-        if stopping.is_set():
-            return None
-        display.line(f"{page}: started")
-        with tempfile.TemporaryFile() as chatter:
-            process = _start(run, book, chatter)
-            processes.add(process)
-            if stopping.is_set():  # since we last looked
-                process.terminate()
-            end = _follow(process, lambda number, count: display.cell(page, number, count))
-            processes.discard(process)
-            if not end:
-                chatter.seek(0)
-                said = chatter.read().decode(errors="replace").strip().splitlines()
-                reason = f": {said[-1]}" if said else ""
-                end = {"failed": f"{page}: its process ended with {process.returncode}{reason}"}
-        if stopping.is_set():
-            return None
-        if "failed" in end:
-            display.finish(page, f"{page}: FAILED")
-            return end["failed"]
-        for stream in end["done"]["stderr"]:
-            display.line(f"{page}: cell {stream['cell']} warned: {stream['text'].strip()}")
-        display.finish(page, f"{page}: done in {end['done']['seconds']:.0f} s")
+
+        def cell_starts(number: int, count: int) -> None:
+            bar.set_description_str(f"{page}: cell {number} of {count}", refresh=False)
+            bar.update(1 / count)
+
+        say(f"{page}: started")
+        options = {"folder": folder, "book": book, "on_cell": cell_starts, "stopping": stopping}
+        try:
+            record = run_page(*run, **options)
+        except (InputError, PageFailed) as error:
+            say(f"{page}: FAILED")
+            return str(error)
+        for stream in record["stderr"]:
+            say(f"{page}: cell {stream['cell']} warned: {stream['text'].strip()}")
+        say(f"{page}: done in {record['seconds']:.0f} s")
         return None
 
-    pool = ThreadPoolExecutor(max_workers=workers)
-    try:
+    # Threads do, because the work is done by the kernels, which are processes.
+    with bar, ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(execute_one, run) for run in runs]
-        for future in as_completed(futures):
-            future.result()
-    except KeyboardInterrupt:
-        stopping.set()
-        _stop(list(processes))
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    return [future.result() for future in futures if future.result() is not None]
-
-
-def _start(run: Run, book: Book, chatter: IO[bytes]) -> subprocess.Popen:
-    """Start the process of a run and hand it the run; its errors go to `chatter`."""
-    environment = {
-        # The kernel finds this very `lib`, wherever it starts.
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
-        # Debugger advice that no reader of a page needs.
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from lib.running import _execute_from_stdin as f; f()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=chatter,
-        cwd=ROOT,
-        env=os.environ | environment,
-        text=True,
-        encoding="utf-8",
-        start_new_session=True,  # Ctrl-C reaches us alone, and we stop the process in good order
-    )
-    job = {
-        "notebook": str(run.notebook),
-        "output": str(run.output),
-        "values": run.values,
-        "folder": str(run.folder),
-        "root": str(book.root),
-    }
-    with contextlib.suppress(BrokenPipeError):
-        print(json.dumps(job), file=process.stdin, flush=True)
-    return process
-
-
-def _follow(process: subprocess.Popen, on_cell: Callable[[int, int], object]) -> dict[str, Any]:
-    """Read what a process tells until it ends; return the last word, `done` or `failed`."""
-    end = {}
-    for line in process.stdout:
-        event = json.loads(line)
-        if "cell" in event:
-            on_cell(event["cell"], event["count"])
-        else:
-            end = event
-    process.wait()
-    process.stdout.close()
-    # Only now: a process whose input ends stops. What it never read is still in our buffer.
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
-    return end
-
-
-def _stop(processes: Iterable[subprocess.Popen]) -> None:
-    """Ask processes to stop their kernels and end; end those that do not."""
-    for process in processes:
-        process.terminate()
-    deadline = time.monotonic() + _PATIENCE
-    for process in processes:
         try:
-            process.wait(max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+            wait(futures)
+        except KeyboardInterrupt:
+            stopping.set()
+            # Again and again: a run may be about to start its kernel just now.
+            while not all(future.cancel() or future.done() for future in futures):
+                _end_children()
+                time.sleep(0.1)
+            raise
+    return [problem for future in futures if (problem := future.result())]
+
+
+def _end_children() -> None:
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from lib.building import build, status_table
-from lib.cache import alone
 from lib.editions import Page
 from lib.errors import InputError
+from lib.files import alone
 from lib.running import failed_path, run_page
 
 
@@ -22,7 +22,7 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
         "root: book/executed/small_sum\nchapters:\n  - file: book/executed/broken\n"
     )
     # A run that was killed while it wrote has left this.
-    leftover = tiny_book.executed / ".small_sum.part.ipynb"
+    leftover = tiny_book.executed / ".partial.small_sum.ipynb"
     leftover.write_text("{")
 
     outcome = build("mixed", render=False, book=tiny_book)
@@ -59,7 +59,7 @@ def test_two_builds_at_once_are_refused(tiny_book):
 def test_an_unwritable_folder_is_named_before_anything_runs(tiny_book):
     tiny_book.executed.rmdir()
     tiny_book.executed.write_text("a file in the way")
-    with pytest.raises(InputError, match=r"cannot write to .*executed: File exists"):
+    with pytest.raises(InputError, match=r"executed cannot be written: File exists"):
         build("default", render=False, book=tiny_book)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from lib import ROOT, cache
-from lib.cache import alone, code_digest, folder_digest, kept, versions
+from lib.cache import kept, versions
 from lib.errors import InputError
 
 CALLS = []
@@ -80,7 +80,7 @@ def test_results_of_other_code_or_versions_never_come_back(monkeypatch):
 
 def test_generation_depends_on_code_and_on_versions(monkeypatch):
     now = cache._generation()
-    monkeypatch.setattr(cache, "code_digest", lambda: "other")
+    monkeypatch.setattr(cache, "folder_digest", {ROOT / "lib": "other"}.__getitem__)
     other_code = cache._generation()
     monkeypatch.undo()
     monkeypatch.setattr(cache, "versions", lambda: {"numpy": "0"})
@@ -144,35 +144,6 @@ def test_processes_share_results_and_one_of_them_computes(folder):
         for seed in range(1, 5)
     ]
     assert sorted(process.communicate()[0].strip() for process in processes) == ["0", "0", "0", "1"]
-
-
-def test_a_lock_is_held_by_one(tmp_path):
-    lock = tmp_path / "lock"
-    with alone(lock), pytest.raises(BlockingIOError), alone(lock, wait=False):
-        pass
-    with alone(lock, wait=False):
-        pass
-
-
-def test_folder_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
-    def digest_after(name: str, content: str) -> str:
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(content)
-        return folder_digest(tmp_path)
-
-    first = digest_after("fit.py", "a")
-    assert digest_after("__pycache__/fit.pyc", "x") == first
-    assert digest_after(".hidden", "x") == first
-    assert digest_after("fit.py", "b") != first
-    assert digest_after("fit.py", "a") == first
-    (tmp_path / "fit.py").rename(tmp_path / "refit.py")
-    assert folder_digest(tmp_path) != first
-    assert folder_digest(tmp_path / "missing") == folder_digest(tmp_path / "absent")
-
-
-def test_code_digest_is_that_of_lib():
-    assert code_digest() == folder_digest(ROOT / "lib")
 
 
 def test_versions_list_what_is_installed():

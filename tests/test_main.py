@@ -7,7 +7,7 @@ import sys
 import nbformat
 import pytest
 
-from lib import building, editions, running
+from lib import building, editions
 from lib.__main__ import main
 
 
@@ -16,8 +16,7 @@ def book(tiny_book, monkeypatch):
     """The tiny book, in the place of the real one, seen from an empty folder."""
     elsewhere = tiny_book.root / "elsewhere"
     elsewhere.mkdir()
-    for module in [building, editions, running]:
-        monkeypatch.setattr(module, "Book", lambda *root: tiny_book)
+    monkeypatch.setattr(editions, "Book", lambda: tiny_book)
     monkeypatch.chdir(elsewhere)
     return tiny_book
 
@@ -33,7 +32,7 @@ def test_help_answers_at_once_and_names_every_command():
         assert heavy not in shown.stderr, "imported, and not needed to answer"
 
 
-@pytest.mark.parametrize("command", ["book", "run", "pages"])
+@pytest.mark.parametrize("command", ["book", "run", "sample", "pages"])
 def test_each_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])
@@ -80,7 +79,7 @@ def test_what_breaks_a_rule_is_told_in_one_line_and_nothing_is_written(
 def test_an_unwritable_folder_is_named(book, capsys):
     (book.root / "file").write_text("")
     assert main(["run", "sums", "-o", "../file/out.ipynb"]) == 2
-    assert capsys.readouterr().err.endswith("/file: File exists\n")
+    assert capsys.readouterr().err.endswith("/file cannot be written: File exists\n")
 
 
 def test_run_writes_a_notebook_and_its_record_where_one_stands(book, capsys):

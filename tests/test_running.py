@@ -14,7 +14,7 @@ import pytest
 from lib import ROOT, running
 from lib.editions import Page, load_edition
 from lib.errors import InputError
-from lib.running import PageFailed, Run, execute, read_record, run_page, why_stale
+from lib.running import PageFailed, read_record, run_page, why_stale
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def slow_run(tiny_book):
         "from pathlib import Path\nfrom lib.editions import Book\n"
         "from lib.running import Run, execute\n"
         f"book = Book(Path({str(tiny_book.root)!r}))\n"
-        "run = Run(book.notebook('slow'), book.executed / 'slow.ipynb', {}, book.root)\n"
+        "run = Run(book.notebook('slow'), book.executed / 'slow.ipynb', {})\n"
         "try: execute([run], book=book)\n"
         "except KeyboardInterrupt: raise SystemExit(130)"
     )
@@ -209,9 +209,3 @@ def wait_for(condition, seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.1)
-
-
-def test_a_process_that_ends_without_a_word_is_a_failure(tiny_book, monkeypatch):
-    monkeypatch.setattr(running.sys, "executable", "/bin/false")
-    run = Run(tiny_book.notebook("sums"), tiny_book.executed / "a.ipynb", {}, tiny_book.root)
-    assert execute([run], book=tiny_book) == ["a: its process ended with 1"]
