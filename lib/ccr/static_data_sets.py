@@ -109,9 +109,9 @@ _MEANINGS = {
     },
     "quantities": {
         "task": _TASK,
-        "cause": "node of the cut tree",
-        "effect": "node of the cut tree after it",
-        **{name: f"exact {name}; x is the cause being true, y the effect" for name in COLUMNS},
+        "cause": "node of the cut tree; x says that it is true",
+        "effect": "a later node; y says that it is true",
+        **{name: f"exact {name}" for name in COLUMNS},
     },
 }
 _KEYS = {
