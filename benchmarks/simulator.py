@@ -10,11 +10,14 @@ The bounds are those that the project has set itself; exit status 1 says that on
 """
 
 import multiprocessing
+import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -110,13 +113,36 @@ def bytes_alike() -> Iterator[Finding]:
     simulator = fitted_simulator()
     whole = simulator.sample(n=50_000, horizon=7, seed=3)
     part = simulator.sample(n=1_000, horizon=7, seed=3)
-    yield "first 1 000 of 50 000 are the 1 000", "", part.equals(whole.head(7_000))
+    alike = part.equals(whole.head(7_000))
+    yield "the first 1 000 of 50 000, and 1 000", _alike(alike), alike
     for block in (777, 16_384):
         blocks = simulator.blocks(50_000, 7, seed=3, block=block)
         alike = pd.concat(blocks, ignore_index=True).equals(whole)
-        yield f"blocks of {block:,}", "identical" if alike else "differ", alike
+        yield f"blocks of {block:,}", _alike(alike), alike
     alike = simulator.sample(n=50_000, horizon=7, seed=3, n_jobs=2).equals(whole)
-    yield "two workers", "identical" if alike else "differ", alike
+    yield "two workers", _alike(alike), alike
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    yield "two processes with other PYTHONHASHSEED", _alike(len(digests) == 1), len(digests) == 1
+
+
+_DIGEST = """
+from pandas.util import hash_pandas_object
+from lib.income import fitted_simulator
+print(hash_pandas_object(fitted_simulator().sample(n=1_000, horizon=7, seed=3)).sum())
+"""
+
+
+def _alike(alike: bool) -> str:
+    return "identical" if alike else "differ"
 
 
 def _peak() -> float:
@@ -143,8 +169,8 @@ if __name__ == "__main__":
     fitted_simulator()
     missed = 0
     for name in chosen:
-        with multiprocessing.get_context("spawn").Pool(1) as process:
-            for what, found, within in process.apply(_findings, (name,)):
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            for what, found, within in process.submit(_findings, name).result():
                 print(f"{'ok    ' if within else 'MISSED'}  {what}: {found}", flush=True)
                 missed += not within
     print(f"{missed} bounds missed")
