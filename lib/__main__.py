@@ -1,36 +1,16 @@
 """The command line of the book: `python -m lib --help`."""
 
-import argparse
-import inspect
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
+
+import click
 
 from lib.errors import InputError
 
-_ABOUT = """
-The Causal Benchmark Book: run it, rerun a page of it, or look what there is to run.
-
-Every page is a notebook that was executed with certain parameters. `book` makes
-the whole book, `run` executes one notebook with the values you choose, and `pages`
-lists the notebooks with their parameters. `sample` writes worlds of a simulator.
-"""
-
-_EXAMPLES = """
-examples:
-  python -m lib book                      the book, at its usual size
-  python -m lib book --edition quick      small samples: see everything work
-  python -m lib pages                     which notebooks there are, and their parameters
-  python -m lib run worlds -p n_samples 20_000 -p seed 3
-                                          one notebook, your values
-  python -m lib sample income_scm_1.0 -n 50_000 -o seen.parquet
-                                          a world of the simulator, as a file
-
-exit status: 0 all is well, 1 a page failed or the book has warnings,
-             2 the input breaks a rule, 130 interrupted
-"""
+# ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
+# The commands import what they need when they are called, so that --help answers at once.
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,131 +32,69 @@ def main(arguments: list[str] | None = None) -> int:
     >>> main(["book", "--workers", "0"])
     2
     """
+    typed = sys.argv[1:] if arguments is None else arguments
     try:
-        options = _parser().parse_args(arguments)
-        return options.command(options)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        with _commands.make_context("python -m lib", typed or ["--help"]) as context:
+            return _commands.invoke(context)
+    except click.exceptions.Exit as end:  # after --help
+        return end.exit_code
     except BrokenPipeError:
         raise
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+    except (InputError, click.ClickException, OSError) as error:
+        print(f"error: {_sentence(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: what was finished is kept; repeat the command", file=sys.stderr)
         return 130
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one sentence, and leaves the layout of help alone."""
-
-    def __init__(self, *arguments, **options) -> None:
-        options["formatter_class"] = argparse.RawDescriptionHelpFormatter
-        super().__init__(*arguments, **options)
-
-    def error(self, message: str) -> None:
-        raise InputError(f"{message} (see {self.prog} --help)")
+def _sentence(error: Exception) -> str:
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser("python -m lib", description=_ABOUT, epilog=_EXAMPLES)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+@click.group(context_settings={"max_content_width": 100})
+def _commands() -> None:
+    """Make the Causal Benchmark Book, rerun a page of it, or look what there is to run.
 
-    def command(function: Callable[[argparse.Namespace], int], about: str) -> _Parser:
-        """Add a command; the docstring of its function is what its help says."""
-        name = function.__name__.lstrip("_")
-        added = commands.add_parser(name, help=about, description=inspect.getdoc(function))
-        added.set_defaults(command=function)
-        return added
+    Every page is a notebook that was executed with certain parameters. `book` makes
+    the whole book, `run` executes one notebook with the values you choose, and `pages`
+    lists the notebooks with their parameters. `sample` writes worlds of a simulator.
 
-    edition = {
-        "default": "default",
-        "metavar": "NAME",
-        "help": "quick, default or paper: a file of book/editions (default: default)",
-    }
-    book = command(_book, "execute what has changed, render the book")
-    book.add_argument("--edition", **edition)
-    book.add_argument(
-        "--workers", type=int, default=2, metavar="N", help="pages that run at a time (default: 2)"
-    )
-    book.add_argument("--no-render", action="store_true", help="execute the pages, render nothing")
-    book.add_argument("--force", action="store_true", help="run pages that are up to date, too")
+    \b
+    examples:
+      python -m lib book                      the book, at its usual size
+      python -m lib book --edition quick      small samples: see everything work
+      python -m lib pages                     which notebooks there are
+      python -m lib run worlds -p n_samples 20_000 -p seed 3
+                                              one notebook, your values
+      python -m lib sample income_scm_1.0 -n 50_000 -o seen.parquet
+                                              a world, as a file
 
-    run = command(_run, "execute one notebook with your values")
-    run.add_argument(
-        "notebook", metavar="NOTEBOOK", help="a name from `python -m lib pages`, or the path of one"
-    )
-    run.add_argument(
-        *("-p", "--parameter"),
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("NAME", "VALUE"),
-        help="a parameter and its value; may be given several times",
-    )
-    run.add_argument(
-        *("-o", "--output"),
-        type=Path,
-        metavar="OUT",
-        help="where it goes (default: NOTEBOOK_run.ipynb in the current folder)",
-    )
-
-    sample = command(_sample, "fit a specification, write worlds as Parquet")
-    sample.add_argument(
-        "specification", metavar="SPECIFICATION", help="a name from data/specs, or a YAML file"
-    )
-    positive, whole = _whole_number(least=1), _whole_number(least=0)
-    sample.add_argument("-n", type=positive, required=True, metavar="N", help="subjects")
-    sample.add_argument(
-        "--horizon", type=positive, default=7, metavar="N", help="steps (default: 7)"
-    )
-    sample.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="of the world (default: 0)"
-    )
-    sample.add_argument(
-        "--fit-seed", type=whole, default=0, metavar="N", help="of the fit (default: 0)"
-    )
-    sample.add_argument("--table", type=Path, help="a CSV or Parquet file (default: Adult)")
-    sample.add_argument(
-        "--do",
-        nargs=3,
-        action="append",
-        default=[],
-        metavar=("VARIABLE", "STEP", "VALUE"),
-        help="set a variable at a step, or 'always'; may be given several times",
-    )
-    sample.add_argument("-o", "--output", type=Path, required=True, metavar="OUT")
-    sample.add_argument(
-        "--workers", type=positive, default=1, metavar="N", help="processes (default: 1)"
-    )
-
-    command(_pages, "list notebooks, parameters, and what is up to date").add_argument(
-        "--edition", **edition
-    )
-    return parser
+    \b
+    exit status: 0 all is well, 1 a page failed or the book has warnings,
+                 2 the input breaks a rule, 130 interrupted
+    """
 
 
-def _whole_number(least: int) -> Callable[[str], int]:
-    """Return a reader of whole numbers, underscores allowed, that are not below the least."""
-
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = None
-        if number is None or number < least:
-            raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number, at least {least}")
-        return number
-
-    return read
+_edition = click.option(
+    *("--edition", "edition_name"),
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="quick, default or paper: a file of book/editions",
+)
 
 
-# The commands import what they need when they are called, so that --help answers at once.
-
-
-def _book(options: argparse.Namespace) -> int:
+@_commands.command("book")
+@_edition
+@click.option("--workers", default=2, show_default=True, help="Pages that run at a time.")
+@click.option("--no-render", is_flag=True, help="Execute the pages, render nothing.")
+@click.option("--force", is_flag=True, help="Run pages that are up to date, too.")
+def _book(edition_name: str, workers: int, no_render: bool, force: bool) -> int:
     """Execute the pages of an edition that are not up to date, then render the book.
 
     A page is up to date if its notebook, its parameters, all of lib, the data and the
@@ -184,22 +102,17 @@ def _book(options: argparse.Namespace) -> int:
     does not stop the others and does not replace its last good version; the notebook
     as it failed is kept as book/executed/PAGE.failed.ipynb.
 
-    For example:
-      python -m lib book --edition paper --workers 4    the sizes of the papers, four at a time
-      python -m lib book --no-render                    execute only
-      python -m lib book --force                        run every page again
+    \b
+    examples:
+      python -m lib book --edition paper --workers 4   the sizes of the papers
+      python -m lib book --no-render                   execute only
+      python -m lib book --force                       run every page again
     """
     from lib.building import build
     from lib.editions import Book
 
     started = time.monotonic()
-    outcome = build(
-        options.edition,
-        options.workers,
-        render=not options.no_render,
-        force=options.force,
-        book=Book(),
-    )
+    outcome = build(edition_name, workers, render=not no_render, force=force, book=Book())
     for problem in outcome.problems:
         print(f"error: {problem}", file=sys.stderr)
     print(
@@ -211,13 +124,29 @@ def _book(options: argparse.Namespace) -> int:
     return 1 if outcome.problems else 0
 
 
-def _run(options: argparse.Namespace) -> int:
+@_commands.command("run")
+@click.argument("name", metavar="NOTEBOOK")
+@click.option(
+    *("-p", "--parameter", "given"),
+    type=(str, str),
+    multiple=True,
+    metavar="NAME VALUE",
+    help="A parameter and its value; may be given several times.",
+)
+@click.option(
+    *("-o", "--output"),
+    type=click.Path(path_type=Path),
+    help="Where it goes; if not given, NOTEBOOK_run.ipynb in the current folder.",
+)
+def _run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> int:
     """Execute one notebook with the values you choose, and write a run record beside it.
 
-    Names and types of parameters are checked before anything runs; `python -m lib pages`
-    lists them. Nothing of the book changes, unless you point OUT there.
+    NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Names and
+    types of parameters are checked before anything runs. Nothing of the book changes,
+    unless you point the output there.
 
-    For example:
+    \b
+    examples:
       python -m lib run worlds
       python -m lib run worlds -p n_samples 20_000 -p seed 3 -o twenty_thousand.ipynb
       python -m lib run my_folder/my_notebook.ipynb
@@ -228,10 +157,9 @@ def _run(options: argparse.Namespace) -> int:
     from lib.running import Run, execute, failed_path
 
     book = Book()
-    notebook = book.notebook(options.notebook)
-    given = dict(options.parameter)
-    values = checked(parameters_of(notebook), given, notebook.stem, as_text=True)
-    output = options.output or Path(f"{notebook.stem}_run.ipynb")
+    notebook = book.notebook(name)
+    values = checked(parameters_of(notebook), dict(given), notebook.stem, as_text=True)
+    output = output or Path(f"{notebook.stem}_run.ipynb")
     if output.suffix != ".ipynb":
         raise InputError(f"output {output} is no notebook: expected a name that ends with .ipynb")
     if output.resolve() == notebook:
@@ -247,61 +175,87 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _sample(options: argparse.Namespace) -> int:
-    r"""Fit a specification to a table, follow subjects through time, and stream them to Parquet.
+@_commands.command("sample")
+@click.argument("specification")
+@click.option("-n", type=click.IntRange(1), required=True, help="Subjects.")
+@click.option("--horizon", type=click.IntRange(1), default=7, show_default=True, help="Steps.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the world.")
+@click.option(
+    "--fit-seed", type=click.IntRange(0), default=0, show_default=True, help="Of the fit."
+)
+@click.option("--table", help="A CSV or Parquet file; Adult, if not given.")
+@click.option(
+    *("--do", "done"),
+    type=(str, str, str),
+    multiple=True,
+    metavar="VARIABLE STEP VALUE",
+    help="Set a variable at a step, or 'always'; may be given several times.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
+def _sample(
+    specification: str,
+    n: int,
+    horizon: int,
+    seed: int,
+    fit_seed: int,
+    table: str | None,
+    done: tuple[tuple[str, str, str], ...],
+    output: Path,
+    workers: int,
+) -> int:
+    """Fit a SPECIFICATION to a table, follow subjects through time, and stream them to Parquet.
 
-    Memory stays constant, however many subjects there are. One row a subject and step.
+    It is a name from data/specs, or a YAML file. Memory stays constant, however many subjects
+    there are. The file has one row a subject and step.
 
-    For example:
-      python -m lib sample income_scm_1.0 -n 50_000 --horizon 7 --seed 1 -o seen.parquet
-      python -m lib sample income_scm_1.0 -n 50_000 --horizon 7 --seed 1 -o done.parquet \
-          --do studies 1 "Full-time studies"
+    \b
+    examples:
+      python -m lib sample income_scm_1.0 -n 50_000 --seed 1 -o seen.parquet
+      python -m lib sample income_scm_1.0 -n 50_000 --seed 1 -o done.parquet
+                       --do studies 1 "Full-time studies"
       python -m lib sample my_model.yml --table my_table.csv -n 1000 -o mine.parquet
     """
     from lib.income import simulator_for
 
-    if not options.output.resolve().parent.is_dir():
-        raise InputError(f"folder {options.output.resolve().parent} does not exist")
-    for variable, step, _ in options.do:
+    if not output.resolve().parent.is_dir():
+        raise InputError(f"folder {output.resolve().parent} does not exist")
+    for variable, step, _ in done:
         if step != "always" and not step.isdecimal():
-            raise InputError(f"--do {variable}: the step is {step!r}: expected a number or always")
-    simulator = simulator_for(options.specification, options.table, options.fit_seed)
+            raise InputError(f"--do {variable}: step {step!r} is no number, nor always")
+    simulator = simulator_for(specification, table, fit_seed)
     do: dict[str, dict[int | range, str | float]] = {}
-    for variable, step, text in options.do:
-        where = range(options.horizon) if step == "always" else int(step)
-        value = text
-        if variable in simulator.kinds_ and simulator.kinds_[variable] is None:
+    for variable, step, value in done:
+        if simulator.kinds_.get(variable, "unknown") is None:  # neither unknown nor a level
             try:
-                value = float(text)
+                value = float(value)
             except ValueError:
-                raise InputError(f"--do {variable} is {text!r}: expected a number") from None
-        do.setdefault(variable, {})[where] = value
-    path = simulator.to_parquet(
-        options.output,
-        options.n,
-        options.horizon,
-        seed=options.seed,
-        do=do,
-        n_jobs=options.workers,
-        report=lambda n: print(f"{n:,} subjects", file=sys.stderr),
-    )
-    print(f"{options.n:,} subjects × {options.horizon} steps: {path}")
+                raise InputError(f"--do {variable} is {value!r}: expected a number") from None
+        do.setdefault(variable, {})[range(horizon) if step == "always" else int(step)] = value
+
+    def report(subjects: int) -> None:
+        print(f"{subjects:,} subjects", file=sys.stderr)
+
+    simulator.to_parquet(output, n, horizon, report, seed=seed, do=do, n_jobs=workers)
+    print(f"{n:,} subjects × {horizon} steps: {output}")
     return 0
 
 
-def _pages(options: argparse.Namespace) -> int:
-    """List the pages of an edition.
+@_commands.command("pages")
+@_edition
+def _pages(edition_name: str) -> int:
+    """List the pages of an edition, with their parameters.
 
-    Of each: its notebook, whether it is up to date, and its parameters with type, value in
-    this edition, and meaning.
+    Of each page it says the notebook, whether it is up to date, and the parameters: type,
+    value in this edition, and meaning.
     """
     from lib.editions import Book, load_edition
     from lib.parameters import as_source, parameters_of
     from lib.running import why_stale
 
     book = Book()
-    edition = load_edition(options.edition, book)
-    print(f"edition {options.edition}: {edition.about.strip()}")
+    edition = load_edition(edition_name, book)
+    print(f"edition {edition_name}: {edition.about.strip()}")
     for page in edition.pages:
         state = why_stale(page, book) or "up to date"
         print(f"\n{page.page}  (notebooks/{page.notebook}.ipynb; {state})")

@@ -41,16 +41,6 @@ GENERATIONS = 2
 
 
 @functools.cache
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
-        if name := re.match(r"[A-Za-z0-9._-]+", line):
-            # A dependency of another platform is listed, but not installed here.
-            with contextlib.suppress(metadata.PackageNotFoundError):
-                found[name[0]] = metadata.version(name[0])
-    return found
-
-
 def versions() -> dict[str, str]:
     """Return the versions of Python and of every direct dependency, as installed here.
 
@@ -59,7 +49,13 @@ def versions() -> dict[str, str]:
     >>> list(versions())[0]
     'python'
     """
-    return dict(_versions())
+    found = {"python": platform.python_version()}
+    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
+        if name := re.match(r"[A-Za-z0-9._-]+", line):
+            # A dependency of another platform is listed, but not installed here.
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found[name[0]] = metadata.version(name[0])
+    return found
 
 
 def _generation() -> str:

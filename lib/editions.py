@@ -108,13 +108,7 @@ class Page(BaseModel):
 
 
 class Edition(BaseModel):
-    """What the book consists of and how much of it is computed.
-
-    Examples
-    --------
-    >>> Edition(about="A page.", pages=[Page(page="worlds", notebook="worlds")]).pages[0].parameters
-    {}
-    """
+    """What the book consists of and how much of it is computed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

@@ -243,8 +243,10 @@ def checked(
     return complete
 
 
-def read_notebook(path: Path) -> nbformat.NotebookNode:
-    """Read a notebook and make sure that it is one.
+def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:
+    """Return a notebook and, of its cells, the one with the tag `parameters`.
+
+    A notebook without such a cell has no parameters, and the cell returned is an empty one.
 
     Raises
     ------
@@ -262,22 +264,9 @@ def read_notebook(path: Path) -> nbformat.NotebookNode:
         nbformat.validate(notebook)
     except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError, AttributeError):
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
-    return notebook
-
-
-def parameters_cell(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return the cell of a notebook that has the tag `parameters`, or an empty one.
-
-    Examples
-    --------
-    >>> parameters_cell(nbformat.v4.new_notebook()).source
-    ''
-    """
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
-            return cell
-    # Without such a cell, a notebook has no parameters.
-    return nbformat.v4.new_code_cell()
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    tagged = (cell for cell in code if "parameters" in cell.metadata.get("tags", []))
+    return notebook, next(tagged, nbformat.v4.new_code_cell())
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
@@ -294,4 +283,5 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     >>> list(parameters_of(ROOT / "notebooks" / "simulator_fitting.ipynb"))[0]
     'specification'
     """
-    return read_parameters(parameters_cell(read_notebook(notebook)).source, notebook.stem)
+    _, cell = read_notebook(notebook)
+    return read_parameters(cell.source, notebook.stem)

@@ -11,6 +11,7 @@ import contextlib
 import datetime
 import hashlib
 import json
+import logging
 import os
 import shlex
 import sys
@@ -32,7 +33,6 @@ from lib.parameters import (
     Parameter,
     as_source,
     checked,
-    parameters_cell,
     read_notebook,
     read_parameters,
     with_values,
@@ -110,17 +110,8 @@ def why_stale(page: Page, book: Book = BOOK) -> str | None:
     return next((f"{name} changed" for name in now if recorded[name] != now[name]), None)
 
 
-def command_for(
-    notebook: str, values: Mapping[str, Any], parameters: Mapping[str, Parameter]
-) -> str:
-    r"""Return the command that repeats a run: the parameters that are not at their defaults.
-
-    Examples
-    --------
-    >>> parameters = read_parameters("n_samples: int = 10_000\nseed: int = 0")
-    >>> command_for("worlds", {"n_samples": 500, "seed": 0}, parameters)
-    'python -m lib run worlds -p n_samples 500'
-    """
+def _command(notebook: str, values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str:
+    """Return the command that repeats a run, with the parameters that are not at their defaults."""
     words = ["python", "-m", "lib", "run", notebook]
     for name, value in values.items():
         if value != parameters[name].default:
@@ -188,8 +179,7 @@ def run_page(
     notebook, output = notebook.resolve(), output.resolve()
     if output == notebook:
         raise InputError(f"output {output} is the notebook itself: choose another name")
-    source = read_notebook(notebook)
-    cell = parameters_cell(source)
+    source, cell = read_notebook(notebook)
     parameters = read_parameters(cell.source, notebook.stem)
     values = checked(parameters, values or {}, notebook.stem)
     cell.source = with_values(cell.source, values)
@@ -197,6 +187,7 @@ def run_page(
     # Heavy, and needed by nothing that only reads editions and records.
     import papermill
 
+    papermill.log.logger.setLevel(logging.CRITICAL)  # what went wrong is in the error
     code = [index for index, cell in enumerate(source.cells) if cell.cell_type == "code"]
     reached = 0
 
@@ -214,7 +205,7 @@ def run_page(
         "parameters": values,
         "status": "complete",
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": command_for(notebook.stem if ours else str(notebook), values, parameters),
+        "command": _command(notebook.stem if ours else str(notebook), values, parameters),
         "versions": versions(),
         "digests": _digests(notebook, values, book),
     }
@@ -289,13 +280,7 @@ def _settle(executed: nbformat.NotebookNode) -> list[dict[str, Any]]:
 
 
 class Run(NamedTuple):
-    """A notebook to execute: its source, where the page goes, and its values.
-
-    Examples
-    --------
-    >>> Run(Path("notebooks/worlds.ipynb"), Path("worlds.ipynb"), {}).output.stem
-    'worlds'
-    """
+    """A notebook to execute: its source, where the page goes, and its values."""
 
     notebook: Path
     output: Path
@@ -314,7 +299,6 @@ def execute(
     Parameters
     ----------
     runs : sequence of Run
-        What to execute.
     workers : int
         How many at a time.
     folder, book

@@ -3,12 +3,16 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 
 from lib import building, editions
 from lib.__main__ import main
+from lib.scm import Simulator
 
 
 @pytest.fixture
@@ -28,15 +32,13 @@ def test_help_answers_at_once_and_names_every_command():
     assert shown.returncode == 0
     for word in ["book", "run", "pages", "examples:", "exit status"]:
         assert word in shown.stdout
-    for heavy in ["papermill", "numpy", "pandas", "pydantic"]:
+    for heavy in ["papermill", "tqdm", "numpy", "pandas", "pydantic"]:
         assert heavy not in shown.stderr, "imported, and not needed to answer"
 
 
 @pytest.mark.parametrize("command", ["book", "run", "sample", "pages"])
 def test_each_command_has_help(command, capsys):
-    with pytest.raises(SystemExit) as end:
-        main([command, "--help"])
-    assert end.value.code == 0
+    assert main([command, "--help"]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 5
 
 
@@ -144,3 +146,78 @@ def test_from_any_folder_without_a_traceback(tmp_path):
     assert shown.returncode == 2
     assert shown.stderr.startswith("error: notebook 'weather' is unknown: ")
     assert shown.stderr.count("\n") == 1
+
+
+MODEL = """\
+variables:
+  light: {sampler: {type: gaussian, round_result: true}}
+  water: {sampler: multinomial}
+  height: {parents: [light, water], sampler: LinearGaussianSampler}
+"""
+
+
+@pytest.fixture
+def garden(tmp_path, monkeypatch):
+    """A folder with a specification and a table, in which one stands."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "results"))
+    rng = np.random.default_rng(5)
+    light = rng.normal(5, 2, 60)
+    table = pd.DataFrame({"light": light, "water": rng.choice(["much", "none"], 60)})
+    table["height"] = 2 * light + 3 * (table["water"] == "much") + rng.normal(0, 1, 60)
+    table.to_csv("plants.csv", index=False)
+    Path("garden.yml").write_text(MODEL)
+    return tmp_path
+
+
+SAMPLE = ["sample", "garden.yml", "--table", "plants.csv", "--horizon", "3", "-o", "out.parquet"]
+
+
+def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
+    options = ["-n", "1_000", "--seed", "4", "--fit-seed", "2", "--workers", "2"]
+    done = ["--do", "light", "1", "-2.5", "--do", "water", "always", "none"]
+    assert main([*SAMPLE, *options, *done]) == 0
+    assert capsys.readouterr().out == "1,000 subjects × 3 steps: out.parquet\n"
+    simulator = Simulator.from_yaml("garden.yml").fit(pd.read_csv("plants.csv"), seed=2)
+    expected = simulator.sample(
+        1_000, horizon=3, seed=4, do={"light": {1: -2.5}, "water": {range(3): "none"}}
+    )
+    pd.testing.assert_frame_equal(pd.read_parquet("out.parquet"), expected)
+    assert (expected.loc[expected["t"] == 1, "light"] == -2.5).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n", "0"], "Invalid value for '-n': 0 is not in the range x>=1."),
+        (["-n", "many"], "Invalid value for '-n': 'many' is not a valid integer range."),
+        (["-n", "5", "--horizon", "0"], "Invalid value for '--horizon': 0 is not in the range"),
+        (["-n", "5", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0."),
+        ([], "Missing option '-n'."),
+        (["-n", "5", "-o", "none/out.parquet"], "folder "),
+        (["-n", "5", "--table", "none.csv"], "table none.csv cannot be read: "),
+        (["-n", "5", "--do", "moon", "1", "3"], "do: variable 'moon' is unknown: expected one of"),
+        (
+            ["-n", "5", "--do", "water", "1", "some"],
+            "do: 'water' at step 1: level 'some' is unknown",
+        ),
+        (["-n", "5", "--do", "light", "1", "much"], "--do light is 'much': expected a number"),
+        (["-n", "5", "--do", "light", "3", "1"], "do: 'light' at step 3: the steps simulated are"),
+        (["-n", "5", "--do", "light", "-1", "1"], "--do light: step '-1' is no number, nor always"),
+    ],
+)
+def test_a_sample_that_breaks_a_rule_is_refused_in_one_sentence(garden, arguments, message, capsys):
+    assert main([*SAMPLE, *arguments]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"error: {message}")
+    assert shown.count("\n") == 1
+    assert not list(garden.rglob("*.parquet"))
+    assert not list(garden.rglob(".partial*"))
+
+
+def test_a_sample_of_an_unknown_specification_is_refused(garden, capsys):
+    assert main(["sample", "income_scm_9", "-n", "5", "-o", "out.parquet"]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: specification 'income_scm_9' is unknown: expected one of ")
+    assert shown.count("\n") == 1
+    assert not list(garden.glob("out*"))
