@@ -22,13 +22,7 @@ from lib.running import Run, execute, failed_path, read_record, why_stale
 
 @dataclass
 class Outcome:
-    """What a build did, and what went wrong, one sentence each.
-
-    Examples
-    --------
-    >>> Outcome(ran=["worlds"]).problems
-    []
-    """
+    """Which pages a build ran and which it left, and one sentence for each problem."""
 
     ran: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -46,6 +40,9 @@ def build(
 ) -> Outcome:
     """Bring the pages of an edition up to date, then render the book.
 
+    A problem is a page that failed, a page that the table of contents lists and nothing
+    made, or a warning of the renderer.
+
     Parameters
     ----------
     edition : str
@@ -57,13 +54,6 @@ def build(
     force : bool
         Whether to run pages that are up to date, too.
     book : Book
-        Which book.
-
-    Returns
-    -------
-    Outcome
-        Which pages ran, and a sentence for each problem: a page that failed, a page that the table
-        of contents lists and nothing made, a warning of the renderer.
 
     Raises
     ------

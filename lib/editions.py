@@ -24,13 +24,7 @@ from lib.parameters import checked, parameters_of
 
 @dataclass(frozen=True)
 class Book:
-    """Where the parts of a book are, below its root.
-
-    Examples
-    --------
-    >>> Book().executed.relative_to(ROOT).as_posix()
-    'book/executed'
-    """
+    """Where the parts of a book are, below its root."""
 
     root: Path = ROOT
 
@@ -92,13 +86,7 @@ BOOK = Book()
 
 
 class Page(BaseModel):
-    """One page of an edition: its name, its notebook, and the values it is run with.
-
-    Examples
-    --------
-    >>> Page(page="worlds", notebook="worlds", parameters={"n_samples": 500}).page
-    'worlds'
-    """
+    """One page of an edition: its name, its notebook, and the values it is run with."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -117,14 +105,7 @@ class Edition(BaseModel):
 
 
 def load_edition(name: str, book: Book = BOOK) -> Edition:
-    """Read and check an edition, and give every parameter of its notebooks a value.
-
-    Parameters
-    ----------
-    name : str
-        A file of `book/editions`, without `.yml`; or the path of one.
-    book : Book
-        Whose edition.
+    """Read and check an edition, by name or path; give every parameter of its notebooks a value.
 
     Raises
     ------

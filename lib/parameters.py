@@ -209,16 +209,7 @@ def checked(
 ) -> dict[str, Any]:
     r"""Return the value of every parameter: the one given or, failing that, the default.
 
-    Parameters
-    ----------
-    parameters : mapping of str to Parameter
-        What the notebook has, by :func:`read_parameters`.
-    values : mapping of str to object
-        What was given, by name.
-    notebook : str
-        Whose parameters these are, for the message.
-    as_text : bool
-        Whether the values are what somebody typed, to be read by :meth:`Parameter.parse`.
+    Values that are text, as somebody typed it, are read by :meth:`Parameter.parse`.
 
     Raises
     ------

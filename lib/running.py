@@ -132,7 +132,7 @@ def run_page(
     on_cell: Callable[[int, int], object] = lambda number, count: None,
     stopping: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """Execute a notebook, write the page, and write its run record beside it.
+    """Execute a notebook, write the page and its run record, and return the record.
 
     The page shows the values it was run with, in the cell that states what they mean.
     What a cell wrote to its error stream goes into the record and not onto the page. The
@@ -140,10 +140,8 @@ def run_page(
 
     Parameters
     ----------
-    notebook : Path
-        The source.
-    output : Path
-        Where the executed notebook goes; the record is the `.json` beside it.
+    notebook, output : Path
+        The source, and where the page goes; the record is the `.json` beside it.
     values : mapping of str to object, optional
         Parameters that are not at their defaults.
     folder : Path, optional
@@ -155,11 +153,6 @@ def run_page(
     stopping : threading.Event, optional
         Set while the user interrupts the run: the end of its kernel is then no failure.
 
-    Returns
-    -------
-    dict
-        The run record.
-
     Raises
     ------
     InputError
@@ -167,14 +160,12 @@ def run_page(
         cannot be written.
     PageFailed
         If a cell raises an error; what `output` held before is still there.
-    KeyboardInterrupt
-        If the kernel has ended while `stopping` was set.
 
     Examples
     --------
-    >>> run_page(BOOK.notebook("data_preparation"), Path("page.ipynb"), {"moon": 1})
+    >>> run_page(BOOK.notebook("worlds"), Path("page.ipynb"), {"moon": 1})
     Traceback (most recent call last):
-    lib.errors.InputError: parameter 'moon' of data_preparation is unknown: expected ...
+    lib.errors.InputError: parameter 'moon' of worlds is unknown: expected one of ...
     """
     notebook, output = notebook.resolve(), output.resolve()
     if output == notebook:
@@ -290,29 +281,11 @@ class Run(NamedTuple):
 def execute(
     runs: Sequence[Run], workers: int = 2, *, folder: Path | None = None, book: Book = BOOK
 ) -> list[str]:
-    """Execute notebooks in parallel, each by a kernel of its own, and show progress.
+    """Execute notebooks, as many at a time as there are workers, and show progress.
 
-    A notebook that fails does not stop the others. An interrupt ends every process that
-    this one has started, before this function raises; if this process is killed, the kernels
-    notice and end themselves.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    workers : int
-        How many at a time.
-    folder, book
-        As for :func:`run_page`.
-
-    Returns
-    -------
-    list of str
-        One sentence for each notebook that failed, in the order given.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If the user stops the runs.
+    A notebook that fails does not stop the others; one sentence for each that did is returned.
+    An interrupt ends every process that this one has started, before this function raises. If
+    this process is killed, the kernels notice and end themselves.
 
     Examples
     --------
@@ -341,9 +314,10 @@ def execute(
             bar.update(1 / count)
 
         say(f"{page}: started")
-        options = {"folder": folder, "book": book, "on_cell": cell_starts, "stopping": stopping}
         try:
-            record = run_page(*run, **options)
+            record = run_page(
+                *run, folder=folder, book=book, on_cell=cell_starts, stopping=stopping
+            )
         except (InputError, PageFailed) as error:
             say(f"{page}: FAILED")
             return str(error)
