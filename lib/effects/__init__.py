@@ -1,0 +1,6 @@
+"""Estimators of causal effects, and the benchmark that marks them."""
+
+from lib.effects.benchmark import benchmark, estimate, marked
+from lib.effects.study import Study, read_study
+
+__all__ = ["Study", "benchmark", "estimate", "marked", "read_study"]

@@ -1,0 +1,390 @@
+r"""Estimators of causal effects, one class each, the formula first.
+
+All have one interface: `fit(covariates, treatment, outcome)` returns the estimator;
+`effect(covariates)` is its estimate of the conditional average treatment effect
+:math:`\tau(z) = E[Y(1) - Y(0) \mid Z = z]`. An estimator of the average effect alone has
+`ate_` instead. After `fit`, `score_` is the cross-validated R² of its outcome model, or
+the AUC of its propensity model, where it has one.
+
+Below, :math:`\mu_a(z)` models the outcome in arm a, :math:`m(z)` the outcome in both,
+:math:`e(z)` the propensity of the treatment; learners are :class:`~lib.effects.learners.Search`
+objects, or plain learners of scikit-learn.
+
+References
+----------
+.. [1] Johansson, F. D. (2024). IncomeSCM: From tabular data set to time-series simulator and
+   causal estimation benchmark. arXiv:2405.16069, Appendix E.
+.. [2] Künzel, S. R. et al. (2019). Metalearners for estimating heterogeneous treatment effects
+   using machine learning. PNAS 116(10).
+.. [3] Nie, X. and Wager, S. (2021). Quasi-oracle estimation of heterogeneous treatment effects.
+   Biometrika 108(2).
+.. [4] Kennedy, E. H. (2023). Towards optimal doubly robust estimation of heterogeneous causal
+   effects. Electronic Journal of Statistics 17(2).
+.. [5] Chernozhukov, V. et al. (2018). Double/debiased machine learning for treatment and
+   structural parameters. The Econometrics Journal 21(1).
+"""
+
+import numpy as np
+import sklearn
+from sklearn.neighbors import NearestNeighbors
+
+from lib.cache import kept
+from lib.effects.learners import Search, best_jointly, fitted, fold_of, predict, sums_of_squares
+
+#: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
+LOWEST, HIGHEST = 0.01, 0.99
+
+
+class _WithLearners:
+    """An estimator made of learners, each a slot that a grid can fill."""
+
+    slots: tuple[str, ...] = ()
+
+    def __init__(self, **learners):
+        for slot in self.slots:
+            given = learners.pop(slot)
+            setattr(self, slot, given if isinstance(given, Search) else Search(given))
+        for name, value in learners.items():
+            setattr(self, name, value)
+
+
+class IPW(_WithLearners):
+    r"""Inverse propensity weighting: Horvitz–Thompson, or Hájek if `weighted`.
+
+    .. math::
+        \hat\mu_a = \frac{1}{n} \sum_{i: a_i = a} \frac{y_i}{P(a \mid z_i)}, \qquad
+        \hat\mu_a^{\text{Hájek}} = \frac{\sum_{i: a_i = a} y_i / P(a \mid z_i)}
+                                       {\sum_{i: a_i = a} 1 / P(a \mid z_i)},
+
+    and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not
+    clipped; a term whose propensity is 0 or 1 drops out, as in the reference.
+
+    Examples
+    --------
+    >>> ipw_means(np.array([0.5, 0.5]), np.array([1.0, 0.0]), np.array([8.0, 2.0]), False)
+    (2.0, 8.0)
+    """
+
+    slots = ("propensity",)
+    weighted = False
+
+    def fit(self, covariates, treatment, outcome):
+        """Estimate the average effect."""
+        self.propensity.fit(covariates, treatment)
+        self.score_ = self.propensity.score_
+        self.propensities_ = self.propensity.predict(covariates)
+        control, treated = ipw_means(self.propensities_, treatment, outcome, self.weighted)
+        self.ate_ = treated - control
+        return self
+
+
+def ipw_means(propensities, treatment, outcome, weighted: bool) -> tuple[float, float]:
+    """Return the weighted mean outcomes without and with the treatment."""
+    weights = inverse_propensity_weights(treatment, propensities)
+    means = []
+    for arm in (0, 1):
+        in_arm = treatment == arm
+        total = weights[in_arm].sum() if weighted else len(outcome)
+        means.append(float(weights[in_arm] @ outcome[in_arm] / total))
+    return means[0], means[1]
+
+
+def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
+    """Return 1 / P(the arm that was taken); zero where the propensity is 0 or 1."""
+    inside = (propensities > 0) & (propensities < 1)
+    taken = np.where(treatment == 1, propensities, 1 - propensities)
+    return np.divide(1.0, taken, out=np.zeros(len(taken)), where=inside)
+
+
+class Matching(_WithLearners):
+    r"""Each subject against the nearest one of the other arm.
+
+    .. math:: \hat\tau = \frac1n \sum_i (2 a_i - 1)\,(y_i - y_{j(i)}),
+
+    where `j(i)` minimises the Euclidean distance of the encoded covariates [1]_.
+    """
+
+    def fit(self, covariates, treatment, outcome):
+        """Estimate the average effect, in memory that does not grow with n²."""
+        covariates = np.asarray(covariates, dtype=float)
+        gain = np.empty(len(outcome))
+        for arm in (0, 1):
+            here, there = treatment == arm, treatment != arm
+            search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(covariates[there])
+            with sklearn.config_context(working_memory=64):  # MB
+                nearest = search.kneighbors(covariates[here], return_distance=False)[:, 0]
+            gain[here] = (2 * arm - 1) * (outcome[here] - outcome[there][nearest])
+        self.ate_ = float(gain.mean())
+        return self
+
+
+class SLearner(_WithLearners):
+    r"""One model of the outcome, with the treatment among its features [2]_.
+
+    .. math:: \hat\tau(z) = \hat\mu(z, 1) - \hat\mu(z, 0)
+    """
+
+    slots = ("outcome",)
+
+    def fit(self, covariates, treatment, outcome):
+        """Fit the outcome on covariates and treatment."""
+        self.outcome.fit(np.column_stack([covariates, treatment]), outcome)
+        self.score_ = self.outcome.score_
+        return self
+
+    def effect(self, covariates):
+        """Return the effect at covariates, shape (m,)."""
+        arms = [np.full(len(covariates), arm) for arm in (0.0, 1.0)]
+        control, treated = (self.outcome.predict(np.column_stack([covariates, a])) for a in arms)
+        return treated - control
+
+
+class TLearner(_WithLearners):
+    r"""A model of the outcome in each arm [2]_.
+
+    .. math:: \hat\tau(z) = \hat\mu_1(z) - \hat\mu_0(z)
+    """
+
+    slots = ("control", "treated")
+
+    def fit(self, covariates, treatment, outcome):
+        """Choose the settings of both arms by their joint R², and fit them."""
+        covariates = np.asarray(covariates, dtype=float)
+        folds = fold_of(len(outcome))
+        scale = sums_of_squares(outcome, folds)
+        searches, arms = (self.control, self.treated), (treatment == 0, treatment == 1)
+        problems = [(covariates[arm], outcome[arm], folds[arm], scale) for arm in arms]
+        best, score = best_jointly(searches, problems)
+        self.score_ = 1 + score
+        for search, setting, (features, target, *_) in zip(searches, best, problems, strict=True):
+            search.model_ = fitted(search.settings[setting], features, target)
+        return self
+
+    def effect(self, covariates):
+        """Return the effect at covariates, shape (m,)."""
+        return self.treated.predict(covariates) - self.control.predict(covariates)
+
+
+class XLearner(_WithLearners):
+    r"""Imputed effects of each arm, combined by the propensity [2]_.
+
+    .. math::
+        d_i = \begin{cases} y_i - \hat\mu_0(z_i) & a_i = 1 \\
+                            \hat\mu_1(z_i) - y_i & a_i = 0 \end{cases}, \qquad
+        \hat\tau(z) = \hat e(z)\,\hat\tau_0(z) + (1 - \hat e(z))\,\hat\tau_1(z),
+
+    with :math:`\hat\tau_a` fitted to the :math:`d_i` of arm a.
+    """
+
+    slots = ("control", "treated", "propensity", "final")
+
+    def fit(self, covariates, treatment, outcome):
+        """Fit outcomes, propensity, and imputed effects of both arms."""
+        covariates = np.asarray(covariates, dtype=float)
+        outcomes = TLearner(control=self.control, treated=self.treated)
+        self.score_ = outcomes.fit(covariates, treatment, outcome).score_
+        self.propensity.fit(covariates, treatment)
+        means = np.where(
+            treatment == 1, self.control.predict(covariates), self.treated.predict(covariates)
+        )
+        imputed = (2 * treatment - 1) * (outcome - means)
+        self.effects_ = [
+            Search(self.final.settings).fit(
+                covariates[treatment == arm], imputed[treatment == arm], scored=False
+            )
+            for arm in (0, 1)
+        ]
+        return self
+
+    def effect(self, covariates):
+        """Return the effect at covariates, shape (m,)."""
+        e = self.propensity.predict(covariates)
+        of_controls, of_treated = (search.predict(covariates) for search in self.effects_)
+        return e * of_controls + (1 - e) * of_treated
+
+
+class RLearner(_WithLearners):
+    r"""Residual on residual, with cross-fitted nuisances [3]_.
+
+    .. math::
+        \hat\tau = \arg\min_\tau \sum_i
+        \bigl( (y_i - \hat m(z_i)) - \tau(z_i)\,(a_i - \hat e(z_i)) \bigr)^2
+
+    is a regression of the ratio of the residuals, weighted by :math:`(a_i - \hat e(z_i))^2`.
+    """
+
+    slots = ("outcome", "propensity", "final")
+
+    def fit(self, covariates, treatment, outcome):
+        """Fit outcome and propensity out of fold, then the effect."""
+        covariates = np.asarray(covariates, dtype=float)
+        self.outcome.fit(covariates, outcome)
+        self.propensity.fit(covariates, treatment)
+        self.score_ = self.outcome.score_
+        everyone = np.ones(len(outcome), dtype=bool)
+        mean = out_of_fold(self.outcome.model_, covariates, outcome, everyone)
+        e = out_of_fold(self.propensity.model_, covariates, treatment, everyone)
+        _fit_residuals(self.final, covariates, outcome - mean, treatment - e)
+        return self
+
+    def effect(self, covariates):
+        """Return the effect at covariates, shape (m,)."""
+        return self.final.predict(covariates)
+
+
+class DML(RLearner):
+    r"""The R-learner with one half for the nuisances and the other for the effect [5]_.
+
+    The halves are every other row, so that both hold the same kind of subjects however the
+    rows are sorted; the reference splits once as well.
+    """
+
+    def fit(self, covariates, treatment, outcome):
+        """Fit the nuisances to the even rows, the effect to the odd ones."""
+        covariates = np.asarray(covariates, dtype=float)
+        even, odd = np.arange(len(outcome)) % 2 == 0, np.arange(len(outcome)) % 2 == 1
+        self.outcome.fit(covariates[even], outcome[even])
+        self.propensity.fit(covariates[even], treatment[even])
+        self.score_ = self.outcome.score_
+        left = outcome[odd] - self.outcome.predict(covariates[odd])
+        surprise = treatment[odd] - self.propensity.predict(covariates[odd])
+        _fit_residuals(self.final, covariates[odd], left, surprise)
+        return self
+
+
+def _fit_residuals(final: Search, covariates, outcome_residual, treatment_residual) -> None:
+    weights = treatment_residual**2
+    used = weights > 0  # a residual of zero says nothing, and divides nothing
+    ratio = outcome_residual[used] / treatment_residual[used]
+    final.fit(covariates[used], ratio, weights[used], scored=False)
+
+
+class AIPW(_WithLearners):
+    r"""Augmented inverse propensity weighting, cross-fitted [5]_.
+
+    .. math::
+        \hat\tau = \frac1n \sum_i \psi_i, \qquad
+        \psi_i = \hat\mu_1(z_i) - \hat\mu_0(z_i)
+        + \frac{a_i - \hat e(z_i)}{\hat e(z_i)(1 - \hat e(z_i))}\,(y_i - \hat\mu_{a_i}(z_i))
+
+    It is consistent if either the outcomes or the propensities are. Propensities are kept
+    within 0.01 and 0.99.
+
+    Attributes
+    ----------
+    ate_, standard_error_ : float
+    scores_ : numpy.ndarray, shape (n,)
+        The :math:`\psi_i`.
+    """
+
+    slots = ("control", "treated", "propensity")
+
+    def fit(self, covariates, treatment, outcome):
+        """Estimate the average effect and its standard error."""
+        covariates = np.asarray(covariates, dtype=float)
+        outcomes = TLearner(control=self.control, treated=self.treated)
+        self.score_ = outcomes.fit(covariates, treatment, outcome).score_
+        self.propensity.fit(covariates, treatment)
+        everyone = np.ones(len(outcome), dtype=bool)
+        e = out_of_fold(self.propensity.model_, covariates, treatment, everyone)
+        e = np.clip(e, LOWEST, HIGHEST)
+        mu = [
+            out_of_fold(search.model_, covariates, outcome, treatment == arm)
+            for arm, search in enumerate((self.control, self.treated))
+        ]
+        residual = outcome - np.where(treatment == 1, mu[1], mu[0])
+        self.scores_ = mu[1] - mu[0] + (treatment - e) / (e * (1 - e)) * residual
+        self.ate_ = float(self.scores_.mean())
+        self.standard_error_ = float(self.scores_.std(ddof=1) / len(outcome) ** 0.5)
+        return self
+
+
+class DRLearner(_WithLearners):
+    r"""A regression of the scores of AIPW on the covariates [4]_.
+
+    .. math:: \hat\tau(z) = \hat E[\psi \mid Z = z]
+    """
+
+    slots = ("control", "treated", "propensity", "final")
+
+    def fit(self, covariates, treatment, outcome):
+        """Fit the scores, then the effect."""
+        parts = {slot: getattr(self, slot) for slot in AIPW.slots}
+        scores = AIPW(**parts).fit(covariates, treatment, outcome)
+        self.score_ = scores.score_
+        self.final.fit(covariates, scores.scores_, scored=False)
+        return self
+
+    def effect(self, covariates):
+        """Return the effect at covariates, shape (m,)."""
+        return self.final.predict(covariates)
+
+
+@kept
+def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
+    """Predict every row by a model that has not seen its fold.
+
+    Parameters
+    ----------
+    model : scikit-learn learner
+    covariates : array of shape (n, p)
+    target : array of shape (n,)
+    learned_from : array of bool, shape (n,)
+        Rows that may be learned from, such as one arm; all rows are predicted.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,)
+    """
+    folds, found = fold_of(len(target)), np.empty(len(target))
+    for fold in np.unique(folds):
+        train = (folds != fold) & learned_from
+        found[folds == fold] = predict(
+            fitted(model, covariates[train], target[train]), covariates[folds == fold]
+        )
+    return found
+
+
+def effect_by_true_propensity(outcome, taken, propensities, arms) -> tuple[float, float]:
+    r"""Estimate the average effect from all seen subjects and their true propensities.
+
+    .. math::
+        \hat\mu_a = \frac{\sum_i w_i y_i}{\sum_i w_i}, \qquad w_i = \frac{[a_i = a]}{P(a \mid z_i)}
+
+    Parameters
+    ----------
+    outcome : array of shape (n,)
+    taken : array of shape (n,)
+        The level that each subject took, of all levels.
+    propensities : pandas.DataFrame, shape (n, levels)
+        The true probability of each level.
+    arms : tuple of str
+        Control and treated.
+
+    Returns
+    -------
+    tuple of float
+        The effect :math:`\hat\mu_1 - \hat\mu_0`, and its standard error by linearisation.
+    """
+    outcome, taken = np.asarray(outcome, dtype=float), np.asarray(taken)
+    means, influence = [], np.zeros(len(outcome))
+    for arm, sign in zip(arms, (-1, 1), strict=True):
+        weights = (taken == arm) / propensities[arm].to_numpy()
+        means.append(weights @ outcome / weights.sum())
+        influence += sign * weights * (outcome - means[-1]) / weights.mean()
+    error = influence.std(ddof=1) / len(outcome) ** 0.5
+    return float(means[1] - means[0]), float(error)
+
+
+#: The names that estimator files use, those of the public ones first.
+ESTIMATORS = {
+    "IPWEstimator": IPW,
+    "MatchingEstimator": Matching,
+    "S-learner": SLearner,
+    "T-learner": TLearner,
+    "DMLCATEEstimator": DML,
+    "X-learner": XLearner,
+    "R-learner": RLearner,
+    "DR-learner": DRLearner,
+    "AIPW": AIPW,
+}

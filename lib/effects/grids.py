@@ -1,0 +1,232 @@
+"""Estimators and their grids, read from YAML in the format of the public estimation files.
+
+An entry names a class of estimator, the base learners of its slots, and the values
+to search::
+
+    t-ridge:
+      label: T-learner (Ridge)
+      estimator: T-learner
+      base_estimator: [ridge]
+      base_estimator__alpha: [0.1, 1, 10]
+
+`base_estimator` fills every slot. `base_estimator0` and `base_estimator1` are the arms;
+a slot can also be called by its own name, such as `propensity`.
+"""
+
+import importlib
+import itertools
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lib import ROOT
+from lib.effects.estimators import ESTIMATORS
+from lib.effects.learners import LEARNERS, Search, learner
+from lib.errors import InputError, one_of
+
+#: The paper's estimators and those added since.
+GRIDS = ROOT / "data" / "estimators" / "income_scm.yml"
+
+#: The paper's eleven, in the order of its Table 2.
+PAPER = (
+    *("ipw-lr", "ipw-rfc", "ipww-lr", "ipww-rfc", "match-nn-eu"),
+    *("s-ridge", "s-xgbr", "s-rfr", "t-ridge", "t-xgbr", "t-rfr"),
+)
+
+#: Sections of a public file; only `estimators` is read here.
+SECTIONS = ("experiment", "selection", "data", "estimators")
+
+#: Options of an estimator that are not learners, and what the only possible value is, if so.
+OPTIONS = {"IPWEstimator": {"weighted"}}
+
+#: Keys of public files that change nothing here: matching is Euclidean, with one neighbour.
+MEANINGLESS = {"metric", "n_neighbors", "k"}
+
+
+def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, Any]]:
+    """Read the entries of an estimator file, and check all of them.
+
+    Parameters
+    ----------
+    source : path or dict
+        A YAML file, or what it holds.
+
+    Returns
+    -------
+    dict of str to dict
+        Name of an estimator → its entry.
+
+    Raises
+    ------
+    InputError
+        If the file is no YAML, or an estimator, learner or parameter is unknown.
+
+    Warns
+    -----
+    UserWarning
+        For every key that has no meaning here.
+
+    Examples
+    --------
+    >>> read_grids()["match-nn-eu"]
+    {'label': 'Match (EU-NN)', 'estimator': 'MatchingEstimator'}
+    """
+    if isinstance(source, dict):
+        content = source
+    else:
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(f"file {path} does not exist")
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise InputError(
+                f"file {path.name} is not YAML: {' '.join(str(error).split())}"
+            ) from error
+    if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
+        raise InputError("an estimator file must have a mapping under the key 'estimators'")
+    for section in content:
+        if section not in SECTIONS:
+            warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=2)
+    for name, entry in content["estimators"].items():
+        if not isinstance(entry, dict) or "estimator" not in entry:
+            raise InputError(f"estimator {name!r} must be a mapping with a key 'estimator'")
+        build(name, entry)
+        for key in sorted(MEANINGLESS & set(entry)):
+            warnings.warn(f"{name}: {key!r} has no meaning here and is ignored", stacklevel=2)
+    return content["estimators"]
+
+
+def build(name: str, entry: dict[str, Any], n_settings: int | None = None, seed: int = 0):
+    """Return an unfitted estimator: an entry of a grid, with a search in every slot.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    entry : dict
+    n_settings : int, optional
+        Of a random search; the full grid by default.
+    seed : int
+        Of learners and of the draw of settings.
+
+    Raises
+    ------
+    InputError
+        If the entry breaks a rule.
+    """
+    kind = entry["estimator"]
+    if ":" in str(kind):
+        from lib.effects.adapter import adapted
+
+        return adapted(
+            kind, {k: v for k, v in entry.items() if k not in ("label", "estimator")}, seed
+        )
+    if kind not in ESTIMATORS:
+        known = [*ESTIMATORS, "module:Class"]
+        raise InputError(f"estimator {name!r}: class {kind!r} is unknown: {one_of(known)}")
+    chosen = ESTIMATORS[kind]
+    names: dict[str, list] = {slot: [] for slot in chosen.slots}
+    grids: dict[str, dict[str, list]] = {slot: {} for slot in chosen.slots}
+    options = {}
+    # What is said of one slot outweighs what `base_estimator` says of all.
+    for key in sorted(entry, key=lambda key: not key.startswith("base_estimator__")):
+        if key in {"label", "estimator"} | MEANINGLESS:
+            continue
+        values = entry[key] if isinstance(entry[key], list) else [entry[key]]
+        if not values:
+            raise InputError(f"estimator {name!r}: {key!r} must have at least one value")
+        if key in OPTIONS.get(kind, ()):
+            if len(values) != 1:
+                raise InputError(f"estimator {name!r}: {key!r} must have one value: found {values}")
+            options[key] = values[0]
+            continue
+        role, _, parameter = key.partition("__")
+        for slot in _slots(role, chosen.slots, name):
+            if parameter:
+                grids[slot][parameter] = values
+            else:
+                names[slot] = values
+    for slot in chosen.slots:
+        if not names[slot]:
+            raise InputError(f"estimator {name!r} names no base estimator for its slot {slot!r}")
+        settings = _settings(name, slot, names[slot], grids[slot], seed)
+        options[slot] = Search(settings, n_settings, seed)
+    return chosen(**options)
+
+
+def load(name: str):
+    """Return what `module:Name` names.
+
+    Raises
+    ------
+    InputError
+        If the module cannot be imported, or has no such name.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"estimator {name!r} cannot be loaded: {error}") from error
+    return found
+
+
+def needs_complete_covariates(estimator) -> bool:
+    """Say whether an estimator has no way to take missing covariates.
+
+    Examples
+    --------
+    >>> needs_complete_covariates(build("match", {"estimator": "MatchingEstimator"}))
+    True
+    """
+    slots = getattr(estimator, "slots", None)
+    if slots is None:  # somebody's own, which may know a way
+        return False
+    linear = (LEARNERS["ridge"], LEARNERS["lr"])
+    searches = [getattr(estimator, slot) for slot in slots]
+    return not searches or any(
+        isinstance(s, linear) for search in searches for s in search.settings
+    )
+
+
+def _slots(role: str, slots: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Say which slots a key speaks of."""
+    numbered = {f"base_estimator{k}": (slot,) for k, slot in enumerate(slots)}
+    allowed = {"base_estimator": slots} | numbered | {slot: (slot,) for slot in slots}
+    if role not in allowed or not slots:
+        raise InputError(f"estimator {name!r}: key {role!r} is unknown: {one_of(allowed)}")
+    return allowed[role]
+
+
+def _settings(name: str, slot: str, names: list, grid: dict[str, list], seed: int) -> list:
+    wants = "classifier" if slot == "propensity" else "regressor"
+    settings = []
+    for base in names:
+        if base not in LEARNERS:
+            raise InputError(
+                f"estimator {name!r}: base estimator {base!r} is unknown: {one_of(LEARNERS)}"
+            )
+        if not _is(base, wants):
+            fitting = [known for known in LEARNERS if _is(known, wants)]
+            raise InputError(
+                f"estimator {name!r}: slot {slot!r} needs a {wants}: found {base!r}, "
+                f"{one_of(fitting)}"
+            )
+        for values in itertools.product(*grid.values()):
+            parameters = dict(zip(grid, values, strict=True))
+            if base == "ridge" and "C" in parameters:  # Table 6 calls the penalty so
+                parameters["alpha"] = parameters.pop("C")
+            try:
+                settings.append(learner(base, seed, **parameters))
+            except InputError as error:
+                raise InputError(f"estimator {name!r}: {error}") from None
+    return settings
+
+
+def _is(base: str, wants: str) -> bool:
+    return (base in ("lr", "rfc", "xgbc")) == (wants == "classifier")
