@@ -104,10 +104,10 @@ def why_stale(page: Page, book: Book = BOOK) -> str | None:
     if record is None or not output.is_file():
         return "not run yet"
     recorded = record["digests"]
-    if recorded["output"] != _sha256(output.read_bytes()):
+    if recorded.get("output") != _sha256(output.read_bytes()):
         return "its executed notebook is damaged"
     now = _digests(book.notebook(page.notebook), page.parameters, book)
-    return next((f"{name} changed" for name in now if recorded[name] != now[name]), None)
+    return next((f"{name} changed" for name in now if recorded.get(name) != now[name]), None)
 
 
 def _command(notebook: str, values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str:
@@ -213,6 +213,7 @@ def run_page(
                 # For the client below papermill, whose own `cwd` would move this whole process.
                 resources={"metadata": {"path": str(folder or book.root)}},
                 config=_kernel_settings(),
+                extra_arguments=["--log-level=CRITICAL"],  # a kernel's own worries at its end
             )
         except OSError:
             raise

@@ -159,7 +159,7 @@ def test_a_notebook_is_never_its_own_output(tiny_book):
 
 @pytest.fixture
 def slow_run(tiny_book):
-    """A command that runs a page of many minutes; the process, its kernel and its folder."""
+    """A command that runs a page of many minutes, and the file in which its kernel says its id."""
     mark = tiny_book.root / "kernel.pid"
     tiny_book.add_notebook(
         "slow",
@@ -177,22 +177,31 @@ def slow_run(tiny_book):
         "except KeyboardInterrupt: raise SystemExit(130)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
-    wait_for(lambda: mark.exists() and mark.read_text())
-    yield process, psutil.Process(int(mark.read_text())), tiny_book.executed
+    yield process, mark, tiny_book.executed
     process.kill()
 
 
-def test_an_interrupt_stops_kernels_and_leaves_the_good_page(slow_run):
-    process, kernel, executed = slow_run
+def kernel_at_work(mark: Path) -> psutil.Process:
+    wait_for(lambda: mark.exists() and mark.read_text())
+    return psutil.Process(int(mark.read_text()))
+
+
+@pytest.mark.parametrize("at_work", [True, False], ids=["at work", "about to start"])
+def test_an_interrupt_stops_kernels_and_leaves_the_good_page(slow_run, at_work):
+    process, mark, executed = slow_run
+    children = psutil.Process(process.pid).children
+    wait_for(children)
+    kernels = [kernel_at_work(mark)] if at_work else children()
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
-    wait_for(lambda: ended(kernel))
+    assert all(ended(kernel) for kernel in kernels)
     assert [path.name for path in executed.iterdir()] == ["slow.ipynb"]
     assert (executed / "slow.ipynb").read_text() == "good"
 
 
 def test_nothing_goes_on_after_the_command_is_killed(slow_run):
-    process, kernel, executed = slow_run
+    process, mark, executed = slow_run
+    kernel = kernel_at_work(mark)
     process.kill()
     process.wait()
     wait_for(lambda: ended(kernel))
