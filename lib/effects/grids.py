@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from lib import ROOT
-from lib.effects.estimators import ESTIMATORS
+from lib.effects.estimators import DML, ESTIMATORS, Matching
 from lib.effects.learners import LEARNERS, Search, learner
 from lib.errors import InputError, one_of
 
@@ -42,8 +42,18 @@ SECTIONS = ("experiment", "selection", "data", "estimators")
 #: Options of an estimator that are not learners, and what the only possible value is, if so.
 OPTIONS = {"IPWEstimator": {"weighted"}}
 
-#: Keys of public files that change nothing here: matching is Euclidean, with one neighbour.
-MEANINGLESS = {"metric", "n_neighbors", "k"}
+#: The role that stands for every slot.
+ALL = "base_estimator"
+
+#: Slots of DML go by several names in the files that people have.
+DML_WORDS = {
+    "outcome": {"y", "outcome", "response", "outcomes"},
+    "propensity": {"a", "t", "w", "e", "treatment", "intervention", "propensity"},
+    "final": {"final", "effect", "effects", "cate", "tau"},
+}
+
+#: One name for all slots means the classifier of the same kind where one is needed.
+CLASSIFIER = {"ridge": "lr", "rfr": "rfc", "xgbr": "xgbc"}
 
 
 def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, Any]]:
@@ -95,7 +105,7 @@ def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, 
         if not isinstance(entry, dict) or "estimator" not in entry:
             raise InputError(f"estimator {name!r} must be a mapping with a key 'estimator'")
         build(name, entry)
-        for key in sorted(MEANINGLESS & set(entry)):
+        for key in _without_meaning(name, entry):
             warnings.warn(f"{name}: {key!r} has no meaning here and is ignored", stacklevel=2)
     return content["estimators"]
 
@@ -132,22 +142,23 @@ def build(name: str, entry: dict[str, Any], n_settings: int | None = None, seed:
     names: dict[str, list] = {slot: [] for slot in chosen.slots}
     grids: dict[str, dict[str, list]] = {slot: {} for slot in chosen.slots}
     options = {}
+    ignored = {"label", "estimator", *_without_meaning(name, entry)}
     # What is said of one slot outweighs what `base_estimator` says of all.
-    for key in sorted(entry, key=lambda key: not key.startswith("base_estimator__")):
-        if key in {"label", "estimator"} | MEANINGLESS:
-            continue
+    for key in sorted(set(entry) - ignored, key=lambda k: (k.partition("__")[0] != ALL, k)):
         values = entry[key] if isinstance(entry[key], list) else [entry[key]]
         if not values:
             raise InputError(f"estimator {name!r}: {key!r} must have at least one value")
         if key in OPTIONS.get(kind, ()):
-            if len(values) != 1:
-                raise InputError(f"estimator {name!r}: {key!r} must have one value: found {values}")
+            if len(values) != 1 or not isinstance(values[0], bool):
+                raise InputError(f"estimator {name!r}: {key!r} must be [true] or [false]")
             options[key] = values[0]
             continue
         role, _, parameter = key.partition("__")
-        for slot in _slots(role, chosen.slots, name):
+        for slot in _slots(role, kind):
             if parameter:
                 grids[slot][parameter] = values
+            elif role == ALL and len(chosen.slots) > 1 and slot == "propensity":
+                names[slot] = [CLASSIFIER.get(value, value) for value in values]
             else:
                 names[slot] = values
     for slot in chosen.slots:
@@ -194,13 +205,32 @@ def needs_complete_covariates(estimator) -> bool:
     )
 
 
-def _slots(role: str, slots: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Say which slots a key speaks of."""
-    numbered = {f"base_estimator{k}": (slot,) for k, slot in enumerate(slots)}
-    allowed = {"base_estimator": slots} | numbered | {slot: (slot,) for slot in slots}
-    if role not in allowed or not slots:
-        raise InputError(f"estimator {name!r}: key {role!r} is unknown: {one_of(allowed)}")
-    return allowed[role]
+def _slots(role: str, kind: str) -> tuple[str, ...]:
+    """Say which slots a key speaks of; none if it is not known."""
+    slots = ESTIMATORS[kind].slots
+    numbered = {f"{ALL}{k}": (slot,) for k, slot in enumerate(slots)}
+    known = {ALL: slots} | numbered | {slot: (slot,) for slot in slots}
+    if role not in known and ESTIMATORS[kind] is DML:
+        said = set(role.split("_"))
+        return tuple(slot for slot, words in DML_WORDS.items() if words & said)[:1]
+    return known.get(role, ())
+
+
+def _without_meaning(name: str, entry: dict[str, Any]) -> list[str]:
+    """List the keys that change nothing; refuse a parameter of a learner that is not there."""
+    kind = entry["estimator"]
+    if kind not in ESTIMATORS:
+        return []
+    meaningless = []
+    for key in entry:
+        role, _, parameter = key.partition("__")
+        if key in {"label", "estimator"} | OPTIONS.get(kind, set()) or _slots(role, kind):
+            continue
+        if parameter and ESTIMATORS[kind] not in (DML, Matching):
+            allowed = [ALL, *ESTIMATORS[kind].slots]
+            raise InputError(f"estimator {name!r}: key {role!r} is unknown: {one_of(allowed)}")
+        meaningless.append(key)
+    return meaningless
 
 
 def _settings(name: str, slot: str, names: list, grid: dict[str, list], seed: int) -> list:

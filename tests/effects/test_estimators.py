@@ -1,0 +1,143 @@
+"""Each estimator against a closed form, or a world whose effects are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from lib.effects.estimators import (
+    AIPW,
+    DML,
+    IPW,
+    DRLearner,
+    Matching,
+    RLearner,
+    SLearner,
+    TLearner,
+    XLearner,
+    effect_by_true_propensity,
+    ipw_means,
+    out_of_fold,
+)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A linear world: effect 2 + x1, confounded by x0."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4_000, 2))
+    a = (rng.random(4_000) < 1 / (1 + np.exp(-x[:, 0]))).astype(float)
+    y = 3 * x[:, 0] + x[:, 1] + (2 + x[:, 1]) * a + rng.normal(size=4_000)
+    return x, a, y
+
+
+def test_ipw_by_hand_on_six_rows():
+    e = np.array([0.5, 0.25, 0.8, 0.5, 0.2, 1.0])
+    a = np.array([1, 1, 0, 0, 0, 1])
+    y = np.array([4.0, 1.0, 2.0, 6.0, 8.0, 1e9])  # the last drops out
+    treated, control = 4 / 0.5 + 1 / 0.25, 2 / 0.2 + 6 / 0.5 + 8 / 0.8
+    assert ipw_means(e, a, y, weighted=False) == pytest.approx((control / 6, treated / 6))
+    total = (1 / 0.2 + 1 / 0.5 + 1 / 0.8, 1 / 0.5 + 1 / 0.25)
+    assert ipw_means(e, a, y, True) == pytest.approx((control / total[0], treated / total[1]))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ipw_recovers_the_average(world, weighted):
+    found = IPW(propensity=LogisticRegression(), weighted=weighted).fit(*world)
+    assert found.ate_ == pytest.approx(2, abs=0.3)
+    assert found.score_ == pytest.approx(0.74, abs=0.03)
+
+
+def test_matching_by_brute_force():
+    rng = np.random.default_rng(1)
+    x, a, y = rng.normal(size=(60, 3)), np.arange(60) % 3 == 0, rng.normal(size=60)
+    gains = []
+    for i in range(60):
+        others = np.flatnonzero(a != a[i])
+        j = others[np.argmin(((x[others] - x[i]) ** 2).sum(axis=1))]
+        gains.append(y[i] - y[j] if a[i] else y[j] - y[i])
+    assert Matching().fit(x, a.astype(float), y).ate_ == pytest.approx(np.mean(gains))
+
+
+def test_s_learner_is_the_coefficient_of_a_linear_model(world):
+    x, a, y = world
+    design = np.column_stack([np.ones(len(y)), x, a])
+    coefficient = np.linalg.lstsq(design, y, rcond=None)[0][-1]
+    found = SLearner(outcome=LinearRegression()).fit(*world).effect(x[:5])
+    np.testing.assert_allclose(found, coefficient)
+
+
+def test_t_learner_is_the_difference_of_two_regressions(world):
+    x, a, y = world
+    fits = [
+        np.linalg.lstsq(
+            np.column_stack([np.ones((a == k).sum()), x[a == k]]), y[a == k], rcond=None
+        )
+        for k in (0, 1)
+    ]
+    expected = np.column_stack([np.ones(9), x[:9]]) @ (fits[1][0] - fits[0][0])
+    learner = TLearner(control=LinearRegression(), treated=LinearRegression()).fit(*world)
+    np.testing.assert_allclose(learner.effect(x[:9]), expected)
+
+
+LINEAR, LOGISTIC = LinearRegression(), LogisticRegression()
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        XLearner(control=LINEAR, treated=LINEAR, propensity=LOGISTIC, final=LINEAR),
+        RLearner(outcome=LINEAR, propensity=LOGISTIC, final=LINEAR),
+        DML(outcome=LINEAR, propensity=LOGISTIC, final=LINEAR),
+        DRLearner(control=LINEAR, treated=LINEAR, propensity=LOGISTIC, final=LINEAR),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_learners_of_the_effect_find_it(world, learner):
+    at = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, -1.0]])
+    np.testing.assert_allclose(learner.fit(*world).effect(at), [2, 3, 1], atol=0.35)
+
+
+def test_x_learner_weighs_by_the_propensity(world):
+    parts = {"control": LINEAR, "treated": LINEAR, "final": DummyRegressor()}
+    learner = XLearner(**parts, propensity=DummyClassifier(strategy="prior")).fit(*world)
+    share = world[1].mean()
+    of_controls, of_treated = (s.model_.constant_.item() for s in learner.effects_)
+    expected = share * of_controls + (1 - share) * of_treated
+    assert learner.effect(world[0][:1])[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "propensity"),
+    [(LINEAR, DummyClassifier()), (DummyRegressor(), LOGISTIC)],
+    ids=["outcomes right", "propensities right"],
+)
+def test_aipw_is_doubly_robust(world, outcome, propensity):
+    found = AIPW(control=outcome, treated=outcome, propensity=propensity).fit(*world)
+    assert abs(found.ate_ - 2) < 4 * found.standard_error_
+    _, a, y = world
+    assert y[a == 1].mean() - y[a == 0].mean() > 4  # the naive difference is far off
+
+
+def test_dml_is_orthogonal_to_a_wrong_outcome_model(world):
+    wrong = DML(outcome=DummyRegressor(), propensity=LOGISTIC, final=LINEAR).fit(*world)
+    assert wrong.effect(np.zeros((1, 2)))[0] == pytest.approx(2, abs=0.5)
+
+
+def test_out_of_fold_predictions_have_not_seen_their_fold():
+    y = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], 4)
+    everyone = np.ones(20, dtype=bool)
+    found = out_of_fold(DummyRegressor(), np.zeros((20, 1)), y, everyone)
+    np.testing.assert_allclose(found, (10 - y) / 4)
+
+
+def test_true_propensities_give_the_effect_among_three_levels():
+    rng = np.random.default_rng(2)
+    x = rng.random(30_000)
+    p = pd.DataFrame({"no": 0.2 + 0.4 * x, "day": 0.2, "yes": 0.6 - 0.4 * x})
+    passed = rng.random(30_000)[:, None] > p.to_numpy().cumsum(axis=1)
+    taken = np.array(["no", "day", "yes"])[passed.sum(axis=1)]
+    y = 10 * x + 3 * (taken == "yes") + rng.normal(size=30_000)
+    effect, error = effect_by_true_propensity(y, taken, p, ("no", "yes"))
+    assert abs(effect - 3) < 4 * error < 0.4
