@@ -36,6 +36,7 @@ from lib.scm.mechanisms import (
     Column,
     Features,
     Mechanism,
+    MultinomialVariable,
     Parents,
     Probability,
     ZeroOrGaussianRegressionSampler,
@@ -134,7 +135,7 @@ def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: floa
 
 
 @parameters
-class WorkclassTransition(CategoricalMechanism):
+class WorkclassTransition(MultinomialVariable):
     """Keep the class of work or draw from the table's frequencies; no pay while studying.
 
     Nobody who is without pay stays so of their own accord; after a year of
@@ -148,13 +149,6 @@ class WorkclassTransition(CategoricalMechanism):
     p_stay: Probability = 0.95
 
     reads_previous: ClassVar = ("studies",)
-
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
-        """Count the levels."""
-        self.levels_ = levels_of(self, values)
-        counts = np.bincount(values.codes, minlength=len(values.categories))
-        self.frequencies_ = counts / len(values)
-        return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the probability of each class of work, shape (n, levels)."""
