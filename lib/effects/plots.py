@@ -1,0 +1,131 @@
+"""Pictures of marks: who is how far off, and where."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lib.errors import InputError, one_of
+from lib.plots import COLOURS, INK, WIDTH, drawn_quietly
+
+
+@drawn_quietly
+def ranking(
+    ours: pd.DataFrame,
+    mark: str,
+    label: str,
+    paper: pd.DataFrame | None = None,
+    ceiling: float | None = None,
+) -> Figure:
+    """Draw a mark of every estimator that has it, the best at the top, with its interval.
+
+    Parameters
+    ----------
+    ours : pandas.DataFrame
+        What :func:`~lib.effects.benchmark.benchmark` returned.
+    mark : str
+        A column with ends, such as `R²` or `AE`.
+    label : str
+        Of the axis, with the unit.
+    paper : pandas.DataFrame, optional
+        Published marks, drawn as diamonds.
+    ceiling : float, optional
+        What the best possible estimator reaches, drawn as a dashed line.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        If the table has no such mark.
+
+    Examples
+    --------
+    >>> marks = {"label": ["T", "S"], "R²": [0.3, 0.1]}
+    >>> table = pd.DataFrame(marks).assign(**{"R² lower": 0.0, "R² upper": 0.5})
+    >>> [text.get_text() for text in ranking(table, "R²", "R²").axes[0].get_yticklabels()]
+    ['T', 'S']
+    """
+    if f"{mark} lower" not in ours:
+        raise InputError(f"mark {mark!r} has no interval here: {one_of(['R²', 'MSE', 'AE'])}")
+    table = ours.dropna(subset=[mark]).sort_values(mark, ascending=not mark.startswith("R²"))
+    rows = np.arange(len(table))
+    ends = [table[mark] - table[f"{mark} lower"], table[f"{mark} upper"] - table[mark]]
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.9 + 0.27 * len(table)), layout="constrained")
+    axes.errorbar(table[mark], rows, xerr=np.maximum(ends, 0), fmt="o", label="this run")
+    if paper is not None and mark in paper:
+        theirs = paper[mark].reindex(table.index)
+        axes.plot(theirs, rows, "D", color=COLOURS[1], fillstyle="none", label="paper")
+    if ceiling is not None:
+        axes.axvline(ceiling, color=INK, linewidth=1, linestyle="--", label="ceiling")
+    axes.set_yticks(rows, table["label"])
+    axes.set_ylim(len(table) - 0.4, -0.6)
+    axes.set_xlabel(label)
+    axes.grid(axis="x")
+    if mark == "AE":
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.xaxis.set_major_locator(plt.MaxNLocator(4))
+    figure.legend(loc="outside upper left", ncols=3)
+    return figure
+
+
+@drawn_quietly
+def by_group(table: pd.DataFrame, label: str, names: dict[str, str] | None = None) -> Figure:
+    """Draw mean effects by group: the truth with its interval, and every estimator (Figure 2).
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :func:`~lib.effects.scoring.effects_by_group` returned, in US dollars.
+    label : str
+        What the groups are.
+    names : dict of str to str, optional
+        Name of a column → what the legend says.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"subjects": 9, "sampled": [1.0, 2.0], "standard error": 0.1})
+    >>> figure = by_group(table.assign(mine=[1.5, 1.5]), "level")
+    >>> len(figure.axes[0].get_lines())
+    2
+    """
+    figure, axes = plt.subplots(figsize=(WIDTH, 3.6), layout="constrained")
+    axes.axhline(0, color=INK, linewidth=0.6)
+    known = ["subjects", "sampled", "standard error", "truth"]
+    for k, column in enumerate(table.columns.drop(known, errors="ignore")):
+        axes.plot(
+            table.index,
+            table[column],
+            linestyle=("-", "--", ":")[k // len(COLOURS) % 3],
+            marker=".",
+            linewidth=1.5,
+            label=(names or {}).get(column, column),
+        )
+    axes.errorbar(
+        table.index,
+        table["sampled"],
+        yerr=1.96 * table["standard error"].fillna(0),
+        fmt="ks",
+        markersize=4,
+        linewidth=1,
+        label="sampled truth",
+    )
+    # A level with a handful of subjects has an interval that would flatten everything else.
+    inner = table[table["subjects"] >= 30]
+    values = (inner if len(inner) else table).drop(columns=known, errors="ignore")
+    sampled = (inner if len(inner) else table)["sampled"]
+    low, high = (np.nanmin(values), np.nanmax(values)) if values.size else (np.inf, -np.inf)
+    low, high = min(low, sampled.min()), max(high, sampled.max())
+    axes.set_ylim(low - 0.15 * (high - low) - 1, high + 0.15 * (high - low) + 1)
+    axes.set_xlabel(label)
+    axes.set_ylabel("mean effect, US dollars")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure
