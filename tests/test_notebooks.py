@@ -14,6 +14,7 @@ from lib.running import run_page
 SMALL = {
     "adding_a_theme": {"n_per_bcc": [2, 3, 3], "n_tasks": 3, "n_samples": 4, "seed": 1},
     "data_preparation": {"records_shown": 2},
+    "effect_data": {"n_samples": 1_500, "horizon": 4, "n_truth": 100, "repeats": 3},
     "error_test": {
         "theme": "flu_vaccine",
         "n_configurations": 2,
@@ -21,6 +22,15 @@ SMALL = {
         "n_worlds": 6,
         "repetitions": 50,
         "seed": 1,
+    },
+    "estimator_benchmark": {
+        "n_samples": 800,
+        "adjustment": "minimal",
+        "estimators": ["ipw-lr", "match-nn-eu", "t-ridge"],
+        "selection": "random",
+        "bootstraps": 50,
+        "repeats": 2,
+        "seed": 3,
     },
     "evaluation": {
         "theme": "flower_garden",

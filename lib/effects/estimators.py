@@ -369,7 +369,9 @@ def effect_by_true_propensity(outcome, taken, propensities, arms) -> tuple[float
     outcome, taken = np.asarray(outcome, dtype=float), np.asarray(taken)
     means, influence = [], np.zeros(len(outcome))
     for arm, sign in zip(arms, (-1, 1), strict=True):
-        weights = (taken == arm) / propensities[arm].to_numpy()
+        # Who cannot take an arm has a probability of zero there, and a weight of zero.
+        took = taken == arm
+        weights = np.divide(took, propensities[arm], out=np.zeros(len(took)), where=took)
         means.append(weights @ outcome / weights.sum())
         influence += sign * weights * (outcome - means[-1]) / weights.mean()
     error = influence.std(ddof=1) / len(outcome) ** 0.5

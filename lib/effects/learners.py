@@ -35,7 +35,7 @@ FOLDS = 5
 
 #: A forest's first trees, by which settings are ruled out, and how much worse (in R², after
 #: extrapolation to the full forest) a setting must be to be ruled out.
-FIRST_TREES, CLEARLY_WORSE = 25, 0.002
+FIRST_TREES, CLEARLY_WORSE = 25, 0.0005
 
 
 def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:

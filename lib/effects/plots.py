@@ -93,8 +93,8 @@ def by_group(table: pd.DataFrame, label: str, names: dict[str, str] | None = Non
     --------
     >>> table = pd.DataFrame({"subjects": 9, "sampled": [1.0, 2.0], "standard error": 0.1})
     >>> figure = by_group(table.assign(mine=[1.5, 1.5]), "level")
-    >>> len(figure.axes[0].get_lines())
-    2
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['mine', 'sampled truth']
     """
     figure, axes = plt.subplots(figsize=(WIDTH, 3.6), layout="constrained")
     axes.axhline(0, color=INK, linewidth=0.6)

@@ -136,6 +136,7 @@ def test_true_propensities_give_the_effect_among_three_levels():
     rng = np.random.default_rng(2)
     x = rng.random(30_000)
     p = pd.DataFrame({"no": 0.2 + 0.4 * x, "day": 0.2, "yes": 0.6 - 0.4 * x})
+    p.loc[0] = [0.0, 0.0, 1.0]  # one who could not have done otherwise
     passed = rng.random(30_000)[:, None] > p.to_numpy().cumsum(axis=1)
     taken = np.array(["no", "day", "yes"])[passed.sum(axis=1)]
     y = 10 * x + 3 * (taken == "yes") + rng.normal(size=30_000)

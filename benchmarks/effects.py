@@ -1,0 +1,115 @@
+"""Measure the benchmark of estimators: agreement with the paper, time and memory.
+
+Run it from the project's folder::
+
+    .venv/bin/python benchmarks/effects.py             # everything, a quarter of an hour
+    .venv/bin/python benchmarks/effects.py truth       # some of it
+
+The results of estimators are computed anew, in a folder of their own. The bounds are those that
+the project has set itself; exit status 1 says that one is missed.
+"""
+
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from lib.effects import benchmark
+from lib.effects.estimators import effect_by_true_propensity
+from lib.effects.published import beside_the_paper, published_marks
+from lib.effects.study import ADJUSTMENT_SETS, ARMS
+from lib.income import fitted_simulator
+from lib.income.cate import effect_data
+
+#: What is measured, what was found, and whether it is within its bound.
+Finding = tuple[str, str, bool]
+
+
+def truth(folder: Path) -> Iterator[Finding]:
+    data = effect_data(fitted_simulator())
+    difference = data.treated["income"] - data.control["income"]
+    pairs = (difference.mean(), difference.std() / len(difference) ** 0.5)
+    weights = effect_by_true_propensity(
+        data.observational["income"],
+        data.observational["studies"].astype(str),
+        data.propensities,
+        ARMS,
+    )
+    distance = abs(pairs[0] - weights[0]) / (pairs[1] ** 2 + weights[1] ** 2) ** 0.5
+    yield (
+        "ATE from pairs and from the true propensities, standard errors apart (at most 3)",
+        f"{pairs[0]:,.0f} ± {pairs[1]:,.0f} and {weights[0]:,.0f} ± {weights[1]:,.0f}: "
+        f"{distance:.1f}",
+        distance <= 3,
+    )
+
+
+def tables(folder: Path) -> Iterator[Finding]:
+    paths = [folder / f"{name}.parquet" for name in ("observational", "control", "treated")]
+    begun = time.process_time()
+    found = {}
+    for adjustment in ADJUSTMENT_SETS:
+        found[adjustment] = benchmark(*paths, adjustment=adjustment)
+    seconds = time.process_time() - begun
+    with pd.option_context("display.width", 200, "display.max_columns", None):
+        for adjustment, table in found.items():
+            print(f"\n{adjustment} adjustment set\n{beside_the_paper(table, adjustment)}\n")
+            print(table[["label", "R² by group", "settings", "seconds"]].round(2).to_string())
+    for adjustment, table in found.items():
+        paper = published_marks(adjustment)["cross-validation"]
+        for name, row in table[table["criterion"] != ""].iterrows():
+            yield (
+                f"{adjustment}: {row['criterion']} of {row['label']} "
+                f"(paper {paper[name]:.2f}, within 0.02)",
+                f"{row['cross-validation']:.3f}",
+                abs(row["cross-validation"] - paper[name]) <= 0.02,
+            )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    yield (
+        "both sets, eleven estimators, CPU seconds (at most 600)",
+        f"{seconds:.0f}",
+        seconds <= 600,
+    )
+    yield "both sets, eleven estimators, peak MB (at most 2 000)", f"{peak:.0f}", peak <= 2_000
+
+
+MEASUREMENTS = {"truth": truth, "tables": tables}
+
+
+def _findings(name: str, folder: Path) -> list[Finding]:
+    return list(MEASUREMENTS[name](folder))
+
+
+def _write_tables(folder: Path) -> None:
+    for name, table in zip(
+        ("observational", "control", "treated"), effect_data(fitted_simulator()), strict=False
+    ):
+        table.to_parquet(folder / f"{name}.parquet")
+
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:] or list(MEASUREMENTS)
+    if unknown := [name for name in chosen if name not in MEASUREMENTS]:
+        sys.exit(
+            f"measurement {unknown[0]!r} is unknown: expected one of {', '.join(MEASUREMENTS)}"
+        )
+    missed = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        if "tables" in chosen:
+            _write_tables(Path(temporary))
+        fitted_simulator()
+        for name in chosen:
+            if name == "tables":
+                os.environ["CAUSAL_BENCHMARK_BOOK_CACHE"] = temporary
+            with multiprocessing.get_context("spawn").Pool(1) as process:
+                for what, found, within in process.apply(_findings, (name, Path(temporary))):
+                    print(f"{'ok    ' if within else 'MISSED'}  {what}: {found}", flush=True)
+                    missed += not within
+    print(f"{missed} bounds missed")
+    sys.exit(missed > 0)
