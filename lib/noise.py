@@ -29,7 +29,7 @@ import hashlib
 
 import numpy as np
 
-from lib.errors import InputError
+from lib.errors import InputError, is_count
 
 #: Philox yields this many 64-bit words for one value of its counter.
 WORDS_PER_BLOCK = 4
@@ -79,7 +79,7 @@ def uniforms(
     """
     address = {"seed": seed, "step": step, "n": n, "terms": terms, "first": first}
     for name, number in address.items():
-        if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 0:
+        if not is_count(number, least=0):
             raise InputError(f"{name} must be a whole number, not negative: found {number!r}")
     key = _key(int(seed), variable)
     block, skipped = divmod(int(first), WORDS_PER_BLOCK)

@@ -26,9 +26,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import networkx as nx
-import numpy as np
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, is_count, one_of
 
 #: The kinds of component; two nodes make a bridge, whichever is asked for.
 KINDS = ("cycle", "wheel")
@@ -70,7 +69,7 @@ class Chain:
         if not sizes:
             raise InputError("n_per_bcc must name at least one component: found none")
         for size in sizes:
-            if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 2:
+            if not is_count(size, least=2):
                 raise InputError(f"a component needs at least 2 nodes: found {size!r}")
         if len(kinds) != len(sizes):
             raise InputError(

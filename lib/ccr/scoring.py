@@ -65,7 +65,7 @@ from lib.ccr.answers import NOT_ASKED, UNPARSEABLE, as_grids, checked
 from lib.ccr.exact import COLUMNS
 from lib.ccr.graphs import Chain
 from lib.ccr.tasks import Task, Tasks
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_count, one_of
 from lib.noise import uniforms
 
 #: What accuracy is counted on; all interventional prompts are counted twice, by what the
@@ -143,9 +143,7 @@ class Scores:
                 found = getattr(self, name)
                 raise InputError(f"{name} must be at least {at_least}: found {found}")
         for name in ("most_compositions", "n_resamples"):
-            found = getattr(self, name)
-            if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < 1:
-                raise InputError(f"{name} must be a whole number of at least 1: found {found!r}")
+            check_count(name, getattr(self, name), least=1)
         if not 0 < self.level < 1:
             raise InputError(f"level must lie between 0 and 1: found {self.level}")
 

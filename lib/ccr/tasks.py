@@ -27,7 +27,7 @@ from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.stories import Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_count, one_of
 from lib.files import writable, write_parquet, written_whole
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
@@ -354,8 +354,7 @@ def generate(
         ("first_task", first_task, 0),
         ("seed", seed, 0),
     ):
-        if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-            raise InputError(f"{name} must be a whole number of at least {least}: found {number!r}")
+        check_count(name, number, least)
     if not 0 <= least_pns < 1:
         raise InputError(f"least_pns must be at least 0 and below 1: found {least_pns}")
     if not 0 <= balance < 0.5:

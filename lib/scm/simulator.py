@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_count, one_of
 from lib.files import write_parquet, written_whole
 from lib.noise import uniforms
 from lib.scm.interventions import Interventions, Situation, plain
@@ -253,9 +253,9 @@ class Simulator(BaseEstimator):
         """
         check_is_fitted(self, "kinds_")
         for name, number in {"n": n, "horizon": horizon, "block": block}.items():
-            _check_count(name, number, least=1)
+            check_count(name, number, least=1)
         for name, number in {"seed": seed, "first": first}.items():
-            _check_count(name, number, least=0)
+            check_count(name, number, least=0)
         begins, states = 0, None
         if start is not None:
             begins, states = self._states(start, n, horizon)
@@ -585,9 +585,3 @@ def _level_names(levels: pd.CategoricalDtype | None) -> list | None:
 
 def _levels_in_words(levels: pd.CategoricalDtype | None) -> str:
     return "none" if levels is None else ", ".join(str(level) for level in levels.categories)
-
-
-def _check_count(name: str, number: int, least: int) -> None:
-    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    if not whole or number < least:
-        raise InputError(f"{name} must be a whole number of at least {least}: found {number!r}")
