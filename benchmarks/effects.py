@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.effects import benchmark
-from lib.effects.estimators import effect_by_true_propensity
+from lib.effects import benchmark, read_study
+from lib.effects.estimators import TruePropensityWeighting
 from lib.effects.published import beside_the_paper, published_marks
-from lib.effects.study import ADJUSTMENT_SETS, ARMS
+from lib.effects.study import ADJUSTMENT_SETS
 from lib.income import fitted_simulator
 from lib.income.cate import effect_data
 
@@ -35,12 +35,10 @@ def truth(folder: Path) -> Iterator[Finding]:
     data = effect_data(fitted_simulator())
     difference = data.treated["income"] - data.control["income"]
     pairs = (difference.mean(), difference.std() / len(difference) ** 0.5)
-    weights = effect_by_true_propensity(
-        data.observational["income"],
-        data.observational["studies"].astype(str),
-        data.propensities,
-        ARMS,
-    )
+    study = read_study(*data[:3], probabilities=data.propensities)
+    known = TruePropensityWeighting(probabilities=study.probabilities)
+    known.fit(study.covariates, study.treatment, study.outcome)
+    weights = (known.ate_, known.standard_error_)
     distance = abs(pairs[0] - weights[0]) / (pairs[1] ** 2 + weights[1] ** 2) ** 0.5
     yield (
         "ATE from pairs and from the true propensities, standard errors apart (at most 3)",

@@ -12,11 +12,11 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.cache import kept
-from lib.effects.estimators import ESTIMATORS
+from lib.effects.estimators import ESTIMATORS, TruePropensityWeighting
 from lib.effects.grids import GRIDS, PAPER, build, needs_complete_covariates, read_grids
 from lib.effects.scoring import marks
 from lib.effects.study import Study, read_study
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_count, one_of
 
 #: Settings that the paper's random search draws (its Section 5).
 RANDOM_SETTINGS = 20
@@ -57,12 +57,12 @@ def benchmark(
     estimators: Iterable[str] = PAPER,
     grids: str | os.PathLike | dict = GRIDS,
     selection: str = "grid",
+    n_settings: int = RANDOM_SETTINGS,
     bootstraps: int = 1_000,
     seed: int = 0,
-    truth: np.ndarray | None = None,
     n_jobs: int = 1,
     progress: bool = True,
-    **columns,
+    **of_study,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and mark it against what really happened.
 
@@ -77,19 +77,20 @@ def benchmark(
     grids : path or dict
         An estimator file.
     selection : {"grid", "random"}
-        All settings, or the paper's random 20.
+        All settings, or some at random.
+    n_settings : int
+        How many settings a random search tries.
     bootstraps : int
         Resamples of the test subjects.
     seed : int
         Of learners, of the random search and of the bootstrap.
-    truth : array of shape (m,), optional
-        Monte-Carlo effects of the test subjects, to mark against as well.
     n_jobs : int
         Estimators at work at a time.
     progress : bool
         Report each estimator on standard error as it finishes.
-    **columns
-        `arms`, `treatment`, `outcome` and `group` of :func:`~lib.effects.study.read_study`.
+    **of_study
+        `arms`, `treatment`, `outcome`, `group`, `truth`, `probabilities` and `impute` of
+        :func:`~lib.effects.study.read_study`.
 
     Returns
     -------
@@ -101,8 +102,8 @@ def benchmark(
     InputError
         If the tables, the names or the grids break a rule: before any work starts.
     """
-    study = read_study(observational, control, treated, adjustment, truth=truth, **columns)
-    found = estimate(study, estimators, grids, selection, seed, n_jobs, progress)
+    study = read_study(observational, control, treated, adjustment, **of_study)
+    found = estimate(study, estimators, grids, selection, n_settings, seed, n_jobs, progress)
     return marked(study, found, bootstraps, seed, labels(grids))
 
 
@@ -111,6 +112,7 @@ def estimate(
     estimators: Iterable[str] = PAPER,
     grids: str | os.PathLike | dict = GRIDS,
     selection: str = "grid",
+    n_settings: int = RANDOM_SETTINGS,
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool = True,
@@ -120,7 +122,7 @@ def estimate(
     Parameters
     ----------
     study : Study
-    estimators, grids, selection, seed, n_jobs, progress
+    estimators, grids, selection, n_settings, seed, n_jobs, progress
         As for :func:`benchmark`. The results of a class of your own are not kept, because
         its code is not ours to watch.
 
@@ -132,7 +134,8 @@ def estimate(
         raise InputError(f"selection {selection!r} is unknown: {one_of(['grid', 'random'])}")
     estimators = [estimators] if isinstance(estimators, str) else list(estimators)
     known = read_grids(grids)
-    n_settings = RANDOM_SETTINGS if selection == "random" else None
+    check_count("n_settings", n_settings, least=1)
+    n_settings = n_settings if selection == "random" else None
     entries = {}
     for name in estimators:
         if name not in known and ":" not in name:
@@ -145,8 +148,10 @@ def estimate(
             column, count = next(iter(study.missing.items()))
             raise InputError(
                 f"estimator {name!r} has no way to take missing values: column {column!r} has "
-                f"{count:,}"
+                f"{count:,}; fill them in with impute=True"
             )
+        if isinstance(made, TruePropensityWeighting) and study.probabilities is None:
+            raise InputError(f"estimator {name!r} needs the true propensities: give probabilities")
     work = (
         joblib.delayed(_named)(name, study, entry, n_settings, seed)
         for name, entry in entries.items()
@@ -234,17 +239,23 @@ def _named(name, study, entry, n_settings, seed) -> tuple[str, Estimate]:
     ours = entry["estimator"] in ESTIMATORS
     run = _estimate if ours else _estimate.__wrapped__
     data = (study.covariates.to_numpy(), study.treatment, study.outcome)
+    knows = entry["estimator"] == "TruePropensityWeighting"
+    known = study.probabilities if knows else None
     meaning = {key: value for key, value in entry.items() if key != "label"}
-    result = run(name, meaning, *data, study.test_covariates.to_numpy(), n_settings, seed)
+    result = run(name, meaning, *data, study.test_covariates.to_numpy(), known, n_settings, seed)
     return name, Estimate(*result)
 
 
 @kept
-def _estimate(name, entry, covariates, treatment, outcome, test_covariates, n_settings, seed):
+def _estimate(
+    name, entry, covariates, treatment, outcome, test_covariates, probabilities, n_settings, seed
+):
     begun = time.process_time()
     # One thread: small matrices cost several times the CPU time on two.
     with threadpool_limits(1):
         estimator = build(name, entry, n_settings, seed)
+        if probabilities is not None:
+            estimator.probabilities = probabilities
         estimator.fit(covariates, treatment, outcome)
         effects = None
         if callable(getattr(estimator, "effect", None)):

@@ -96,6 +96,43 @@ def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) 
     return np.divide(1.0, taken, out=np.zeros(len(taken)), where=inside)
 
 
+class TruePropensityWeighting(_WithLearners):
+    r"""Weighting by the inverse of the true probability of the arm that was taken.
+
+    .. math::
+        \hat\mu_a = \frac{\sum_{i: a_i = a} w_i y_i}{\sum_{i: a_i = a} w_i}, \qquad
+        w_i = \frac{1}{P(A = a_i \mid z_i)}, \qquad \hat\tau = \hat\mu_1 - \hat\mu_0
+
+    With a third arm to be taken, the probabilities of the two do not sum to 1; the averages are
+    still those of everybody, those in the third arm included.
+
+    Attributes
+    ----------
+    ate_, standard_error_ : float
+        The error by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
+        / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
+
+    Examples
+    --------
+    >>> known = TruePropensityWeighting(probabilities=np.array([0.5, 0.25, 0.5]))
+    >>> known.fit(None, np.array([1, 0, 0]), np.array([8.0, 3.0, 0.0])).ate_
+    6.0
+    """
+
+    probabilities: np.ndarray
+
+    def fit(self, covariates, treatment, outcome):
+        """Estimate the average effect and its standard error."""
+        weights, means = 1 / self.probabilities, []
+        for arm in (0, 1):
+            weights[treatment == arm] /= weights[treatment == arm].sum()
+            means.append(float(weights[treatment == arm] @ outcome[treatment == arm]))
+        self.ate_ = means[1] - means[0]
+        left = outcome - np.where(treatment == 1, means[1], means[0])
+        self.standard_error_ = float(np.linalg.norm(weights * left))
+        return self
+
+
 class Matching(_WithLearners):
     r"""Each subject against the nearest one of the other arm.
 
@@ -345,39 +382,6 @@ def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
     return found
 
 
-def effect_by_true_propensity(outcome, taken, propensities, arms) -> tuple[float, float]:
-    r"""Estimate the average effect from all seen subjects and their true propensities.
-
-    .. math::
-        \hat\mu_a = \frac{\sum_i w_i y_i}{\sum_i w_i}, \qquad w_i = \frac{[a_i = a]}{P(a \mid z_i)}
-
-    Parameters
-    ----------
-    outcome : array of shape (n,)
-    taken : array of shape (n,)
-        The level that each subject took, of all levels.
-    propensities : pandas.DataFrame, shape (n, levels)
-        The true probability of each level.
-    arms : tuple of str
-        Control and treated.
-
-    Returns
-    -------
-    tuple of float
-        The effect :math:`\hat\mu_1 - \hat\mu_0`, and its standard error by linearisation.
-    """
-    outcome, taken = np.asarray(outcome, dtype=float), np.asarray(taken)
-    means, influence = [], np.zeros(len(outcome))
-    for arm, sign in zip(arms, (-1, 1), strict=True):
-        # Who cannot take an arm has a probability of zero there, and a weight of zero.
-        took = taken == arm
-        weights = np.divide(took, propensities[arm], out=np.zeros(len(took)), where=took)
-        means.append(weights @ outcome / weights.sum())
-        influence += sign * weights * (outcome - means[-1]) / weights.mean()
-    error = influence.std(ddof=1) / len(outcome) ** 0.5
-    return float(means[1] - means[0]), float(error)
-
-
 #: The names that estimator files use, those of the public ones first.
 ESTIMATORS = {
     "IPWEstimator": IPW,
@@ -389,4 +393,5 @@ ESTIMATORS = {
     "R-learner": RLearner,
     "DR-learner": DRLearner,
     "AIPW": AIPW,
+    "TruePropensityWeighting": TruePropensityWeighting,
 }

@@ -24,7 +24,7 @@ import yaml
 
 from lib import ROOT
 from lib.effects.estimators import DML, ESTIMATORS, Matching
-from lib.effects.learners import LEARNERS, Search, learner
+from lib.effects.learners import FOLDS, LEARNERS, Search, learner
 from lib.errors import InputError, one_of
 
 #: The paper's estimators and those added since.
@@ -36,7 +36,7 @@ PAPER = (
     *("s-ridge", "s-xgbr", "s-rfr", "t-ridge", "t-xgbr", "t-rfr"),
 )
 
-#: Sections of a public file; only `estimators` is read here.
+#: Sections of a public file; `data` is where its authors keep their tables.
 SECTIONS = ("experiment", "selection", "data", "estimators")
 
 #: Options of an estimator that are not learners, and what the only possible value is, if so.
@@ -84,20 +84,7 @@ def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, 
     >>> read_grids()["match-nn-eu"]
     {'label': 'Match (EU-NN)', 'estimator': 'MatchingEstimator'}
     """
-    if isinstance(source, dict):
-        content = source
-    else:
-        path = Path(source)
-        if not path.is_file():
-            raise InputError(f"file {path} does not exist")
-        try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except yaml.YAMLError as error:
-            raise InputError(
-                f"file {path.name} is not YAML: {' '.join(str(error).split())}"
-            ) from error
-    if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
-        raise InputError("an estimator file must have a mapping under the key 'estimators'")
+    content = _content(source)
     for section in content:
         if section not in SECTIONS:
             warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=2)
@@ -108,6 +95,50 @@ def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, 
         for key in _without_meaning(name, entry):
             warnings.warn(f"{name}: {key!r} has no meaning here and is ignored", stacklevel=2)
     return content["estimators"]
+
+
+def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
+    """Read what an estimator file says of its study, as arguments of `benchmark`.
+
+    `benchmark(observational, control, treated, **read_experiment("theirs.yml"))` repeats the
+    experiment of a public file: its estimators, covariates, arms, selection and seed.
+
+    Parameters
+    ----------
+    source : path or dict
+
+    Returns
+    -------
+    dict
+        `grids` and `estimators`, and what else the file states.
+
+    Raises
+    ------
+    InputError
+        As for :func:`read_grids`, or if the selection is of a kind that is not there.
+
+    Examples
+    --------
+    >>> said = read_experiment()
+    >>> said["arms"], said["selection"], said["outcome"]
+    (('No studies', 'Full-time studies'), 'grid', 'income')
+    """
+    content = _content(source)
+    experiment, selection = (content.get(part) or {} for part in ("experiment", "selection"))
+    said: dict[str, Any] = {"grids": source, "estimators": list(read_grids(source))}
+    words = {"adjustment": "covariates", "treatment": "intervention"}
+    for argument in ("adjustment", "treatment", "outcome", "seed"):
+        if (value := experiment.get(words.get(argument, argument))) is not None:
+            said[argument] = value
+    if {"intervention0", "intervention1"} <= set(experiment):
+        said["arms"] = (experiment["intervention0"], experiment["intervention1"])
+    if "type" in selection:
+        said["selection"] = selection["type"]
+    if "n_iter" in selection:
+        said["n_settings"] = selection["n_iter"]
+    if selection.get("folds", FOLDS) != FOLDS:
+        raise InputError(f"selection has {FOLDS} folds, as the paper's: found {selection['folds']}")
+    return said
 
 
 def build(name: str, entry: dict[str, Any], n_settings: int | None = None, seed: int = 0):
@@ -195,14 +226,30 @@ def needs_complete_covariates(estimator) -> bool:
     >>> needs_complete_covariates(build("match", {"estimator": "MatchingEstimator"}))
     True
     """
-    slots = getattr(estimator, "slots", None)
-    if slots is None:  # somebody's own, which may know a way
-        return False
     linear = (LEARNERS["ridge"], LEARNERS["lr"])
-    searches = [getattr(estimator, slot) for slot in slots]
-    return not searches or any(
+    # Somebody's own has no slots, and may know a way.
+    searches = [getattr(estimator, slot) for slot in getattr(estimator, "slots", ())]
+    return isinstance(estimator, Matching) or any(
         isinstance(s, linear) for search in searches for s in search.settings
     )
+
+
+def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
+    if isinstance(source, dict):
+        content = source
+    else:
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(f"file {path} does not exist")
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except yaml.YAMLError as error:
+            raise InputError(
+                f"file {path.name} is not YAML: {' '.join(str(error).split())}"
+            ) from error
+    if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
+        raise InputError("an estimator file must have a mapping under the key 'estimators'")
+    return content
 
 
 def _slots(role: str, kind: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
+from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import kept
@@ -197,8 +198,8 @@ def best_jointly(searches: list[Search], problems: list[tuple]) -> tuple[tuple[i
     count = searches[0].n_settings
     joint = None
     if count is not None and count < np.prod(sizes):
-        rng = np.random.default_rng(searches[0].seed)
-        drawn = rng.choice(int(np.prod(sizes)), size=count, replace=False)
+        # The draw of scikit-learn's ParameterSampler, so that its users meet the same settings.
+        drawn = sample_without_replacement(np.prod(sizes), count, random_state=searches[0].seed)
         joint = list(zip(*np.unravel_index(np.sort(drawn), sizes), strict=True))
     tables = []
     for k, (search, problem) in enumerate(zip(searches, problems, strict=True)):

@@ -5,6 +5,7 @@ They are marked on other subjects, of whom both outcomes are known.
 """
 
 import os
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +42,9 @@ class Study(NamedTuple):
     truth : numpy.ndarray or None, shape (m,)
         The Monte-Carlo effect of every test subject.
     missing : dict of str to int
-        Covariates with missing values, and how many.
+        Covariates with missing values that were not filled in, and how many.
+    probabilities : numpy.ndarray or None, shape (n,)
+        The true probability of the arm that each of the n subjects took, among all arms.
     """
 
     covariates: pd.DataFrame
@@ -52,6 +55,7 @@ class Study(NamedTuple):
     groups: np.ndarray | None
     truth: np.ndarray | None
     missing: dict[str, int]
+    probabilities: np.ndarray | None
 
 
 def read_study(
@@ -64,6 +68,8 @@ def read_study(
     outcome: str = "income",
     group: str | None = "education-num",
     truth: np.ndarray | None = None,
+    probabilities: pd.DataFrame | None = None,
+    impute: bool = False,
 ) -> Study:
     r"""Read three tables as one study, and check that they can be.
 
@@ -87,6 +93,11 @@ def read_study(
         A column of the test subjects to average effects by; left out if they lack it.
     truth : array of shape (m,), optional
         Monte-Carlo effects of the test subjects.
+    probabilities : pandas.DataFrame, optional
+        The true probability of every level of the treatment, one row a row of `observational`.
+    impute : bool
+        Fill missing covariates in: a number becomes the mean, a category none of its levels, and
+        a column `… missing` says where.
 
     Returns
     -------
@@ -97,6 +108,11 @@ def read_study(
     InputError
         If a column is missing or not of the right type, an arm has no rows, a value of the
         treatment or the outcome is missing, or control and treated are not the same subjects.
+
+    Warns
+    -----
+    UserWarning
+        If control and treated differ in a few covariates; the test covariates are the control's.
 
     Examples
     --------
@@ -142,18 +158,24 @@ def read_study(
             f"found shape {np.shape(truth)}"
         )
     used = taken.isin(arms).to_numpy()
-    rows = seen[used]
-    covariates, test_covariates = _encoded(rows[names], without[names])
-    missing = rows[names].isna().sum() + without[names].isna().sum()
+    rows, is_treated = seen[used], (taken[used] == arms[1]).to_numpy()
+    covariates, test_covariates = _encoded(rows[names], without[names], impute)
+    missing = 0 if impute else rows[names].isna().sum() + without[names].isna().sum()
+    missing = pd.Series(missing, index=names)
+    if probabilities is not None:
+        _check_probabilities(probabilities, arms, len(seen))
+        both = probabilities[list(arms)].to_numpy()[used]
+        probabilities = np.where(is_treated, both[:, 1], both[:, 0])
     return Study(
         covariates,
-        (taken[used] == arms[1]).to_numpy(dtype=float),
+        is_treated.astype(float),
         rows[outcome].to_numpy(dtype=float),
         test_covariates,
         with_[outcome].to_numpy(dtype=float) - without[outcome].to_numpy(dtype=float),
         without[group].to_numpy() if group in without else None,
         None if truth is None else np.asarray(truth, dtype=float),
         missing[missing > 0].to_dict(),
+        probabilities,
     )
 
 
@@ -194,21 +216,45 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame, names: li
             "control and treated must be the same subjects: found "
             f"{len(control):,} and {len(treated):,} rows"
         )
+    differ = {}
     for name in names:
         one, other = (table[name].astype(object).to_numpy() for table in (control, treated))
-        differ = int(((one != other) & ~(pd.isna(one) & pd.isna(other))).sum())
-        if differ:
-            raise InputError(
-                "control and treated must be the same subjects in the same order: "
-                f"{differ:,} rows differ in {name!r}"
-            )
+        if count := int(((one != other) & ~(pd.isna(one) & pd.isna(other))).sum()):
+            differ[name] = count
+    if not differ:
+        return
+    found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
+    # Simulators that share noise by a common seed alone lose step once an arm has drawn once
+    # more, so that a covariate drawn later in the same year may differ.
+    if 2 * len(differ) > len(names):
+        raise InputError(
+            f"control and treated must be the same subjects in the same order: {found}"
+        )
+    warnings.warn(
+        f"control and treated differ, the control's values are used: {found}", stacklevel=3
+    )
 
 
-def _encoded(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _check_probabilities(table: pd.DataFrame, arms: tuple[str, str], n: int) -> None:
+    for arm in arms:
+        if arm not in table:
+            raise InputError(f"probabilities lack the arm {arm!r}: {one_of(table)}")
+    if len(table) != n:
+        raise InputError(
+            f"probabilities must have one row a seen subject, {n:,}: found {len(table):,}"
+        )
+
+
+def _encoded(
+    rows: pd.DataFrame, others: pd.DataFrame, impute: bool
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Encode both by what the first hold; a level that only the others have has no column."""
     here, there = {}, {}
     for name in rows:
         column, other = rows[name], others[name]
+        if impute and (column.isna().any() or other.isna().any()):
+            for encoded, values in ((here, column), (there, other)):
+                encoded[f"{name} missing"] = values.isna().to_numpy(dtype=float)
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             if not pd.api.types.is_numeric_dtype(other):
                 raise InputError(f"covariate {name!r} must be numbers: found {other.iloc[0]!r}")
@@ -222,4 +268,6 @@ def _encoded(rows: pd.DataFrame, others: pd.DataFrame) -> tuple[pd.DataFrame, pd
             for encoded, values in ((here, column), (there, other)):
                 is_level = (values.astype(str) == level).to_numpy(dtype=float)
                 encoded[f"{name} = {level}"] = np.where(values.isna(), np.nan, is_level)
+    if impute:  # a standardised number of 0 is the mean
+        here, there = ({k: np.nan_to_num(v) for k, v in e.items()} for e in (here, there))
     return pd.DataFrame(here), pd.DataFrame(there)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.effects import benchmark
+from lib.effects import benchmark, read_experiment
 from lib.errors import InputError
 
 OPTIONS = {"adjustment": ["age", "sex"], "bootstraps": 20, "group": "level", "progress": False}
@@ -137,11 +137,32 @@ def test_trees_take_missing_covariates_and_ridge_refuses_them(tables):
         benchmark(seen, *tables[1:], estimators=["s-trees", "t"], **options)
 
 
+def test_true_propensities_are_an_estimator_by_name(tables):
+    age = tables[0]["age"]
+    chance = 1 / (1 + np.exp((age - 40) / 10))
+    known = pd.DataFrame({"No studies": 1 - chance, "Full-time studies": chance})
+    table = benchmark(*tables, estimators=["ipw-true"], probabilities=known, **OPTIONS)
+    assert table["AE"].item() < 1
+    assert table[["R²", "cross-validation"]].isna().all(axis=None)
+
+
+def test_an_experiment_is_repeated_from_its_file(tables):
+    content = GRIDS | {
+        "experiment": {"covariates": ["age", "sex"], "seed": 1},
+        "selection": {"type": "random", "n_iter": 2},
+    }
+    said = read_experiment(content)
+    table = benchmark(*tables, **said, bootstraps=20, group="level", progress=False)
+    assert list(table.index) == list(GRIDS["estimators"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"estimators": ["t-tree"]}, "estimator 't-tree' is unknown: expected one of ipw-lr"),
         ({"selection": "best"}, "selection 'best' is unknown: expected one of grid, random"),
+        ({"n_settings": 0}, "n_settings must be a whole number of at least 1: found 0"),
+        ({"estimators": ["ipw-true"]}, "'ipw-true' needs the true propensities"),
     ],
 )
 def test_what_is_refused(tables, options, message):

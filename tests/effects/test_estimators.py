@@ -15,8 +15,8 @@ from lib.effects.estimators import (
     RLearner,
     SLearner,
     TLearner,
+    TruePropensityWeighting,
     XLearner,
-    effect_by_true_propensity,
     ipw_means,
     out_of_fold,
 )
@@ -140,5 +140,7 @@ def test_true_propensities_give_the_effect_among_three_levels():
     passed = rng.random(30_000)[:, None] > p.to_numpy().cumsum(axis=1)
     taken = np.array(["no", "day", "yes"])[passed.sum(axis=1)]
     y = 10 * x + 3 * (taken == "yes") + rng.normal(size=30_000)
-    effect, error = effect_by_true_propensity(y, taken, p, ("no", "yes"))
-    assert abs(effect - 3) < 4 * error < 0.4
+    two, a = taken != "day", (taken == "yes")[taken != "day"].astype(float)
+    chance = np.where(a == 1, p["yes"][two], p["no"][two])
+    found = TruePropensityWeighting(probabilities=chance).fit(None, a, y[two])
+    assert abs(found.ate_ - 3) < 4 * found.standard_error_ < 0.4

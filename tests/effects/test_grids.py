@@ -4,7 +4,13 @@ import warnings
 
 import pytest
 
-from lib.effects.grids import PAPER, build, needs_complete_covariates, read_grids
+from lib.effects.grids import (
+    PAPER,
+    build,
+    needs_complete_covariates,
+    read_experiment,
+    read_grids,
+)
 from lib.errors import InputError
 
 
@@ -128,3 +134,34 @@ def test_files_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize(("name", "needs"), [("t-rfr", False), ("s-xgbr", False), ("ipw-lr", True)])
 def test_trees_have_a_way_to_take_missing_values(name, needs):
     assert needs_complete_covariates(build(name, read_grids()[name])) is needs
+
+
+def test_a_public_file_says_what_it_wants_of_its_study():
+    content = {
+        "experiment": {
+            "label": "theirs",
+            "seed": 3,
+            "outcome": "income",
+            "intervention": "studies",
+            "intervention0": "No studies",
+            "intervention1": "Day course",
+            "covariates": ["age", "sex"],
+        },
+        "selection": {"type": "random", "n_iter": 7, "folds": 5},
+        "data": {"label": "theirs", "path": "./data"},
+        "estimators": {"match-nn-eu": {"label": "M", "estimator": "MatchingEstimator"}},
+    }
+    assert read_experiment(content) == {
+        "grids": content,
+        "estimators": ["match-nn-eu"],
+        "adjustment": ["age", "sex"],
+        "treatment": "studies",
+        "outcome": "income",
+        "seed": 3,
+        "arms": ("No studies", "Day course"),
+        "selection": "random",
+        "n_settings": 7,
+    }
+    content["selection"]["folds"] = 10
+    with pytest.raises(InputError, match="selection has 5 folds, as the paper's: found 10"):
+        read_experiment(content)

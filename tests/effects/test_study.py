@@ -90,7 +90,13 @@ def broken(change):
             "'studies' has 1 missing values",
         ),
         (lambda s, c, t: (s, c, t.head(3)), {}, "the same subjects: found 4 and 3 rows"),
-        (lambda s, c, t: (s, c, t.assign(age=1)), {}, "4 rows differ in 'age'"),
+        (lambda s, c, t: (s, c, t.assign(age=1, sex="X")), {}, "4 rows differ in 'age', 4 rows"),
+        (lambda s, c, t: (s, c, t), {"probabilities": pd.DataFrame({"no": [1.0]})}, "lack the arm"),
+        (
+            lambda s, c, t: (s, c, t),
+            {"probabilities": pd.DataFrame({"no": [0.5], "yes": [0.5]})},
+            "one row a seen subject, 4: found 1",
+        ),
         (lambda s, c, t: (s.head(0), c, t), {}, "observational table has no rows"),
         (lambda s, c, t: (s, c, t), {"adjustment": "some"}, "adjustment 'some' is unknown"),
         (lambda s, c, t: (s, c, t), {"adjustment": []}, "at least one covariate"),
@@ -112,3 +118,30 @@ def test_missing_covariates_are_counted_not_refused(tables):
     assert study.missing == {"age": 1, "sex": 1}
     assert np.isnan(study.covariates["age"][0])
     assert study.covariates.loc[1, ["sex = F", "sex = M"]].isna().all()
+
+
+def test_missing_covariates_can_be_filled_in(tables):
+    seen = tables[0].assign(age=[np.nan, 1.0, 3.0, 99.0], sex=["F", None, "M", "M"])
+    study = read((seen, *tables[1:]), impute=True)
+    assert study.missing == {}
+    assert study.covariates.columns.tolist() == [
+        *("age missing", "age", "sex missing", "sex = F", "sex = M")
+    ]
+    assert study.covariates["age"].tolist() == [0, -1, 1]
+    assert study.covariates["age missing"].tolist() == [1, 0, 0]
+    assert study.covariates.loc[1].tolist() == [0, -1, 1, 0, 0]
+    assert (study.test_covariates[["age missing", "sex missing"]] == 0).all(axis=None)
+
+
+def test_one_covariate_that_differs_between_the_arms_is_a_warning(tables):
+    seen, control, treated = tables
+    with pytest.warns(UserWarning, match="2 rows differ in 'age'"):
+        study = read((seen, control, treated.assign(age=[20.0, 40.0, 1.0, 2.0])))
+    expected = read(tables).test_covariates
+    pd.testing.assert_frame_equal(study.test_covariates, expected)
+
+
+def test_the_probability_of_what_was_taken(tables):
+    table = pd.DataFrame({"evening": 0.1, "no": [0.6, 0.5, 0.4, 0.2], "yes": [0.3, 0.4, 0.5, 0.7]})
+    assert read(tables, probabilities=table).probabilities.tolist() == [0.6, 0.4, 0.4]
+    assert read(tables).probabilities is None
