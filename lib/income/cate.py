@@ -22,12 +22,15 @@ R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1) - Y(0))`, the *ceiling*.
 Steps are counted from 0; the paper's t is one higher.
 """
 
+import os
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from lib.errors import InputError
+from lib.files import write_parquet, written_whole
 from lib.income.characteristics import cohort
 from lib.income.mechanisms import FULL_TIME, NO_STUDIES
 from lib.scm import Simulator
@@ -43,6 +46,13 @@ MINIMAL_ADJUSTMENT = ("age", "education-num", "sex", "relationship", "income_pre
 
 #: The step of the treatment.
 TREATED_STEP = 1
+
+#: Name of a data set → specification and horizon; the second is the reference's short variant.
+DATA_SETS = {
+    "IncomeSCM-1.0.CATE": ("income_scm_1.0", 7),
+    "IncomeSCM-1.0.CATE, short": ("income_scm_1.0", 4),
+    "IncomeSCM-1.1.CATE": ("income_scm_1.1", 7),
+}
 
 
 class EffectData(NamedTuple):
@@ -63,6 +73,24 @@ class EffectData(NamedTuple):
     control: pd.DataFrame
     treated: pd.DataFrame
     propensities: pd.DataFrame
+
+    def to_parquet(self, folder: str | os.PathLike) -> Path:
+        """Write one file a table into a folder, which is made if need be, and return it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> data = EffectData(*[pd.DataFrame({"income": [1.0]})] * 4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(path.stem for path in data.to_parquet(folder).iterdir())
+        ['control', 'observational', 'propensities', 'treated']
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in self._asdict().items():
+            with written_whole(folder / f"{name}.parquet") as beside:
+                write_parquet(beside, iter([table]))
+        return folder
 
 
 def effect_data(
