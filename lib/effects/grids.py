@@ -52,6 +52,9 @@ DML_WORDS = {
     "final": {"final", "effect", "effects", "cate", "tau"},
 }
 
+#: A slot of DML that a file names in yet another way gets a linear model, with a warning.
+DML_DEFAULTS = {"outcome": "ridge", "propensity": "lr", "final": "ridge"}
+
 #: One name for all slots means the classifier of the same kind where one is needed.
 CLASSIFIER = {"ridge": "lr", "rfr": "rfc", "xgbr": "xgbc"}
 
@@ -94,6 +97,9 @@ def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, 
         build(name, entry)
         for key in _without_meaning(name, entry):
             warnings.warn(f"{name}: {key!r} has no meaning here and is ignored", stacklevel=2)
+        for slot in _unnamed(entry):
+            linear = DML_DEFAULTS[slot]
+            warnings.warn(f"{name}: no key names its {slot} model: {linear} is used", stacklevel=2)
     return content["estimators"]
 
 
@@ -193,8 +199,9 @@ def build(name: str, entry: dict[str, Any], n_settings: int | None = None, seed:
             else:
                 names[slot] = values
     for slot in chosen.slots:
-        if not names[slot]:
+        if not names[slot] and chosen is not DML:
             raise InputError(f"estimator {name!r} names no base estimator for its slot {slot!r}")
+        names[slot] = names[slot] or [DML_DEFAULTS[slot]]
         settings = _settings(name, slot, names[slot], grids[slot], seed)
         options[slot] = Search(settings, n_settings, seed)
     return chosen(**options)
@@ -278,6 +285,15 @@ def _without_meaning(name: str, entry: dict[str, Any]) -> list[str]:
             raise InputError(f"estimator {name!r}: key {role!r} is unknown: {one_of(allowed)}")
         meaningless.append(key)
     return meaningless
+
+
+def _unnamed(entry: dict[str, Any]) -> list[str]:
+    """List the slots of DML that no key names; any other estimator must name its own."""
+    kind = entry["estimator"]
+    if ESTIMATORS.get(kind) is not DML:
+        return []
+    named = {slot for key in entry if "__" not in key for slot in _slots(key, kind)}
+    return [slot for slot in DML_DEFAULTS if slot not in named]
 
 
 def _settings(name: str, slot: str, names: list, grid: dict[str, list], seed: int) -> list:

@@ -90,6 +90,14 @@ def test_one_name_for_all_of_dml_means_a_classifier_where_one_is_needed():
     assert type(made.outcome.settings[0]).__name__ == "XGBRegressor"
 
 
+def test_a_slot_of_dml_that_has_an_unknown_name_is_linear_and_said_so():
+    entry = {"estimator": "DMLCATEEstimator", "model_y": ["xgbr"], "nuisance": ["rfc"]}
+    with pytest.warns(UserWarning, match="no key names its propensity model: lr is used"):
+        made = build("dml", read_grids({"estimators": {"dml": entry}})["dml"])
+    assert type(made.outcome.settings[0]).__name__ == "XGBRegressor"
+    assert type(made.propensity.settings[0]).__name__ == "LogisticRegression"
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
