@@ -1,0 +1,264 @@
+r"""Choosing among estimators of effects when nobody knows the effects.
+
+A candidate is fitted to one half of the observed subjects. A *criterion* scores it on the
+other half, the validation subjects, by what was seen of them: lower is better.
+
+References
+----------
+.. [1] Nie, X. and Wager, S. (2021). Quasi-oracle estimation of heterogeneous treatment effects.
+   Biometrika 108(2), Section 2.
+.. [2] Alaa, A. and van der Schaar, M. (2019). Validating causal inference models via influence
+   functions. ICML, Theorem 2.
+.. [3] Mahajan, D. et al. (2024). Empirical analysis of model selection for heterogeneous causal
+   effect estimation. ICLR.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from lib import ROOT
+from lib.cache import kept
+from lib.effects.estimators import HIGHEST, LOWEST, SLearner, TLearner, out_of_fold
+from lib.effects.grids import build, read_grids
+from lib.effects.learners import learner
+from lib.effects.scoring import marks
+from lib.effects.study import Study, read_study
+from lib.errors import InputError, check_count
+from lib.income.cate import TREATED_STEP, effect_data, true_effects
+from lib.income.characteristics import cohort
+from lib.scm import Simulator
+
+#: The candidates of the book.
+CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
+
+
+class Nuisances(NamedTuple):
+    """What criteria need to know of the validation subjects; arrays of shape (n,).
+
+    `control`, `treated` and `mean` are expected outcomes without the treatment, with it, and
+    as things are; `propensity` lies within 0.01 and 0.99.
+    """
+
+    control: np.ndarray
+    treated: np.ndarray
+    mean: np.ndarray
+    propensity: np.ndarray
+
+
+def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_model=None):
+    """Fit :class:`Nuisances` in five folds: nobody is predicted from their own outcome.
+
+    The models are learners of scikit-learn; by default a random forest with leaves of at
+    least 20 subjects, and logistic regression.
+    """
+    outcome_model = outcome_model or learner("rfr", min_samples_leaf=20, max_features=0.5)
+    propensity_model = propensity_model or learner("lr")
+    covariates, everyone = np.asarray(covariates, dtype=float), np.ones(len(outcome), dtype=bool)
+    outcomes = (
+        out_of_fold(outcome_model, covariates, outcome, rows)
+        for rows in (treatment == 0, treatment == 1, everyone)
+    )
+    propensity = out_of_fold(propensity_model, covariates, treatment, everyone)
+    return Nuisances(*outcomes, np.clip(propensity, LOWEST, HIGHEST))
+
+
+def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) -> pd.DataFrame:
+    r"""Score candidates by what can be seen.
+
+    .. math::
+        \text{factual fit} &= \operatorname{mean}\,(y - \hat\mu_a)^2 \\
+        \text{plug-in} &= \operatorname{mean}\,(\tilde\tau - \hat\tau)^2, \qquad
+            \tilde\tau = \tilde\mu_1 - \tilde\mu_0 \\
+        \text{R-loss} &= \operatorname{mean}\,
+            \bigl((y - \tilde m) - (a - \tilde e)\,\hat\tau\bigr)^2 \\
+        \text{DR-loss} &= \operatorname{mean}\,(\tilde\psi - \hat\tau)^2, \qquad \tilde\psi =
+            \tilde\tau + \frac{a - \tilde e}{\tilde e(1 - \tilde e)}\,(y - \tilde\mu_a) \\
+        \text{influence function} &= \operatorname{mean}\,\bigl[(1 - B)\,\tilde\tau^2
+            + B\,y\,(\tilde\tau - \hat\tau) - A\,(\tilde\tau - \hat\tau)^2 + \hat\tau^2\bigr]
+
+    with :math:`A = a - \tilde e` and :math:`B = 2a(a - \tilde e) / (\tilde e (1 - \tilde e))`;
+    a hat is a candidate's, a tilde a nuisance. The R-loss is that of [1]_, the influence
+    function that of [2]_, the others are compared in [3]_. With true nuisances the last has
+    the expectation :math:`\operatorname{mean}\,[(\tau - \hat\tau)^2 + 2\mu_0(\tau - \hat\tau)]`,
+    least at :math:`\hat\tau = \mu_1`.
+
+    Parameters
+    ----------
+    nuisances : Nuisances
+    treatment, outcome : array of shape (n,)
+    effects : pandas.DataFrame, n rows
+        A column a candidate: its effects of the validation subjects.
+    factual : pandas.DataFrame, n rows, optional
+        Its outcomes in the arm that was taken; for candidates that model outcomes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a candidate, one column a criterion, in the squared unit of the outcome; factual
+        fit is missing where a candidate has none.
+
+    Raises
+    ------
+    InputError
+        If a candidate's effects are not finite.
+
+    Examples
+    --------
+    >>> known = Nuisances(*(np.array([v]) for v in (1.0, 3.0, 2.0, 0.5)))
+    >>> criteria(known, np.array([1]), np.array([4.0]), pd.DataFrame({"mine": [3.0]})).iloc[0]
+    factual fit             NaN
+    plug-in                1.00
+    R-loss                 0.25
+    DR-loss                1.00
+    influence function   -19.50
+    Name: mine, dtype: float64
+    """
+    control, treated, mean, e = (column[:, None] for column in nuisances)
+    a, y = np.asarray(treatment, dtype=float)[:, None], np.asarray(outcome)[:, None]
+    tau = effects.to_numpy(dtype=float)
+    if len(wrong := effects.columns[~np.isfinite(tau).all(axis=0)]):
+        raise InputError(f"effects must be finite: found others for {', '.join(wrong)}")
+    plugin = treated - control
+    scores = plugin + (a - e) / (e * (1 - e)) * (y - np.where(a == 1, treated, control))
+    b = 2 * a * (a - e) / (e * (1 - e))
+    influence = (1 - b) * plugin**2 + b * y * (plugin - tau) - (a - e) * (plugin - tau) ** 2
+    losses = {
+        "plug-in": (plugin - tau) ** 2,
+        "R-loss": ((y - mean) - (a - e) * tau) ** 2,
+        "DR-loss": (scores - tau) ** 2,
+        "influence function": influence + tau**2,
+    }
+    table = pd.DataFrame({k: v.mean(axis=0) for k, v in losses.items()}, index=effects.columns)
+    table.insert(0, "factual fit", np.nan if factual is None else ((factual - y) ** 2).mean())
+    return table.rename_axis("candidate")
+
+
+def trial(study: Study, candidates=CANDIDATES, seed: int = 0) -> pd.DataFrame:
+    """Fit candidates to every other observational subject, and score them on the rest.
+
+    Parameters
+    ----------
+    study : Study
+        With `truth`.
+    candidates : path or dict
+        An estimator file.
+    seed : int
+        Of learners.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a candidate: the columns of :func:`criteria`, and the `R²` of its effects of
+        the test subjects against the true ones, which nobody has in practice.
+    """
+    data = (study.covariates.to_numpy(), study.treatment, study.outcome)
+    with threadpool_limits(1):
+        effects, factual, answers = _fitted(
+            read_grids(candidates), *data, study.test_covariates.to_numpy(), seed
+        )
+        covariates, treatment, outcome = (part[1::2] for part in data)
+        known = nuisances(covariates, treatment, outcome)
+    r2 = marks(answers.to_numpy(), study.truth, bootstraps=0)["R²"][0]
+    return criteria(known, treatment, outcome, effects, factual).assign(**{"R²": r2})
+
+
+@kept
+def _fitted(entries, covariates, treatment, outcome, test_covariates, seed):
+    """Return effects and factual outcomes of validation subjects, and effects of the test's."""
+    effects, factual, answers = {}, {}, {}
+    validation, arm = covariates[1::2], treatment[1::2]
+    for name, entry in entries.items():
+        candidate = build(name, entry, seed=seed)
+        candidate.fit(covariates[::2], treatment[::2], outcome[::2])
+        effects[name] = candidate.effect(validation)
+        answers[name] = candidate.effect(test_covariates)
+        if isinstance(candidate, SLearner):
+            factual[name] = candidate.outcome.predict(np.column_stack([validation, arm]))
+        elif isinstance(candidate, TLearner):
+            models = (candidate.treated, candidate.control)
+            factual[name] = np.where(arm == 1, *(model.predict(validation) for model in models))
+    return pd.DataFrame(effects), pd.DataFrame(factual), pd.DataFrame(answers)
+
+
+def verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """Say how well each criterion chose, against the truth that it could not see.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :func:`trial` returned.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a criterion: the candidate `picked`; Spearman's `rank correlation` of the
+        criterion with the true squared error, over the candidates that it can score; and the
+        `regret`, the R² of the best of all candidates less that of the picked one. The last
+        row is what to expect of a candidate drawn at random.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"R-loss": [3.0, 1.0, 2.0], "R²": [0.1, 0.3, 0.5]}, index=[*"stx"])
+    >>> verdicts(table).round(2)
+              picked  rank correlation  regret
+    criterion
+    R-loss         t               0.5     0.2
+    at random                      0.0     0.2
+    """
+    r2, rows = table["R²"], {}
+    for name, column in table.drop(columns="R²").items():
+        scored = column.dropna()
+        rank = stats.spearmanr(scored, -r2[scored.index]).statistic
+        rows[name] = (scored.idxmin(), rank, r2.max() - r2[scored.idxmin()])
+    rows["at random"] = ("", 0.0, r2.max() - r2.mean())
+    columns = ["picked", "rank correlation", "regret"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("criterion")
+
+
+def over_studies(found: list[pd.DataFrame]) -> pd.DataFrame:
+    """Average the :func:`verdicts` of independent studies, with 95 % intervals (Student's t).
+
+    Examples
+    --------
+    >>> one = pd.DataFrame({"regret": [0.1], "rank correlation": [0.5]}, index=["R-loss"])
+    >>> over_studies([one, one + 0.2])[["regret lower", "regret", "regret upper"]].round(2)
+            regret lower  regret  regret upper
+    R-loss         -1.07     0.2          1.47
+    """
+    table = {}
+    for name in ("regret", "rank correlation"):
+        values = pd.concat([verdict[name] for verdict in found], axis=1)
+        mean, half = values.mean(axis=1), values.sem(axis=1) * stats.t.ppf(0.975, len(found) - 1)
+        table |= {name: mean, f"{name} lower": mean - half, f"{name} upper": mean + half}
+    return pd.DataFrame(table)
+
+
+def independent_studies(
+    simulator: Simulator,
+    n_samples: int,
+    n_studies: int,
+    n_test: int,
+    repeats: int,
+    adjustment: str = "full",
+    seed: int = 0,
+) -> Iterator[Study]:
+    """Draw at least two studies of other people each, with the same test subjects for all.
+
+    A study has `n_samples` observational subjects, in all arms of the treatment; the test
+    subjects have `repeats` Monte-Carlo futures each. `seed` seeds a sequence that gives every
+    world its own; more studies leave the first ones as they are.
+    """
+    check_count("n_studies", n_studies, least=2)
+    seeds = np.random.SeedSequence(seed).generate_state(2 + n_studies).tolist()
+    test, futures, *worlds = seeds
+    _, control, treated, _ = effect_data(simulator, n_test, test_seed=test)
+    subjects = simulator.sample(n_test, TREATED_STEP + 1, test)
+    truth = true_effects(simulator, subjects, repeats, seed=futures).mean
+    for world in worlds:
+        seen = cohort(simulator.sample(n_samples, 7, world))
+        yield read_study(seen, control, treated, adjustment, truth=truth)
