@@ -1,35 +1,62 @@
 """Estimators from elsewhere, by name: EconML's, or a class of your own.
 
-EconML calls covariates X, and wants the outcome first; everything else is alike. A class of
-your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
+An entry of an estimator file names the class, and after it the options of its constructor. The
+name of a base learner stands for the learner, and `option__parameter` for a parameter of it::
+
+    forests:
+      label: X-learner of EconML
+      estimator: econml.metalearners:XLearner
+      models: rfr
+      models__min_samples_leaf: 20
+
+A class of your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
 """
 
+import importlib.util
 import inspect
+import warnings
 
 import numpy as np
 
-from lib.effects.grids import load
+from lib.effects.grids import CLASSIFIER, load
 from lib.effects.learners import LEARNERS, learner
 from lib.errors import InputError
 
+#: What EconML's constructors demand; a forest, where they do not choose for themselves.
+DEMANDED = {
+    **dict.fromkeys(("models", "overall_model", "final_models", "model_final"), "rfr"),
+    **dict.fromkeys(("model_y", "model_t"), "auto"),
+}
+
+#: Options of EconML that model the treatment, and hence are classifiers.
+OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
+
+_NONE = inspect.Parameter.empty
+
 
 class EconML:
-    """Any estimator of EconML that models effects of a binary treatment.
+    """An estimator of EconML, which calls covariates X and wants the outcome first.
 
     Parameters
     ----------
-    name : str
-        Such as `econml.dml:CausalForestDML`.
-    **options
-        Of its constructor.
+    estimator
+        Unfitted, for a binary treatment.
     """
 
-    def __init__(self, name: str, **options):
-        self.estimator = load(name)(**options)
+    def __init__(self, estimator):
+        self.estimator = estimator
 
     def fit(self, covariates, treatment, outcome):
         """Fit outcome and treatment given the covariates."""
-        self.estimator.fit(outcome, treatment.astype(int), X=np.asarray(covariates, dtype=float))
+        with warnings.catch_warnings():
+            # EconML calls scikit-learn in ways that will change: nothing a reader could mend.
+            warnings.simplefilter("ignore", FutureWarning)
+            self.estimator.fit(
+                outcome,
+                treatment.astype(int),
+                X=np.asarray(covariates, dtype=float),
+                inference=None,  # intervals of its own, which nothing here reads
+            )
         return self
 
     def effect(self, covariates):
@@ -43,33 +70,70 @@ def adapted(name: str, options: dict, seed: int = 0):
     Parameters
     ----------
     name : str
-        `module:Class`.
+        `module:Class`; a class of the notebook that calls is `__main__:Class`.
     options : dict
-        Of its constructor; the name of a base learner, such as `rfr`, stands for the learner.
+        Of its constructor.
     seed : int
-        Given to a constructor of EconML that takes a `random_state`.
+        Of base learners, and of a constructor that takes a `random_state`.
 
     Raises
     ------
     InputError
-        If it cannot be loaded, has no such option, or has no method `fit`.
+        If it cannot be loaded, has no such option, or has no method `fit`; for EconML, if it
+        is not installed, or the class needs more than covariates, treatment and outcome.
+
+    Examples
+    --------
+    >>> adapted("sklearn.linear_model:HuberRegressor", {"epsilon": 2})
+    HuberRegressor(epsilon=2)
     """
-    found = load(name)
-    options = {
-        key: learner(value, seed) if isinstance(value, str) and value in LEARNERS else value
-        for key, value in options.items()
-    }
     econml = name.split(".")[0] == "econml"
-    try:
-        if econml:
-            if "random_state" in inspect.signature(found).parameters:
-                options.setdefault("random_state", seed)
-            return EconML(name, **options)
-        estimator = found(**options)
-    except TypeError as error:
-        raise InputError(f"estimator {name!r} cannot be made: {error}") from error
-    if not callable(getattr(estimator, "fit", None)):
+    if econml and importlib.util.find_spec("econml") is None:
+        raise InputError(
+            f"estimator {name!r} needs EconML, which is not installed: "
+            'python -m pip install -e ".[econml]"'
+        )
+    found = load(name)
+    if not callable(getattr(found, "fit", None)):
         raise InputError(
             f"estimator {name!r} must have a method fit(covariates, treatment, outcome)"
         )
-    return estimator
+    taken = inspect.signature(found).parameters
+    usual = {"random_state": seed}
+    if econml:
+        _check_kind(name, found)
+        usual |= {"n_jobs": 1, "verbose": 0, "discrete_treatment": True}
+        usual |= {k: v for k, v in DEMANDED.items() if k in taken and taken[k].default is _NONE}
+    usual = {key: value for key, value in usual.items() if key in taken}
+    if name == "econml.dml:DML":  # it brings the intercept itself, and is wrong with a second one
+        usual |= {"model_final": "ridge", "model_final__fit_intercept": False}
+    try:
+        estimator = found(**_with_learners(usual | options, seed))
+    except TypeError as error:
+        raise InputError(f"estimator {name!r} cannot be made: {error}") from error
+    return EconML(estimator) if econml else estimator
+
+
+def _check_kind(name: str, found) -> None:
+    """Refuse what needs an instrument or a panel, and what has no effect to tell."""
+    demanded = {k for k, p in inspect.signature(found.fit).parameters.items() if p.default is _NONE}
+    if more := sorted(demanded - {"self", "Y", "T", "X"}):
+        raise InputError(
+            f"estimator {name!r} must fit covariates, treatment and outcome alone: "
+            f"it needs {', '.join(more)} as well"
+        )
+    if not callable(getattr(found, "effect", None)):
+        raise InputError(f"estimator {name!r} must have a method effect(covariates)")
+
+
+def _with_learners(options: dict, seed: int) -> dict:
+    """Replace names of base learners, and give the learners their parameters."""
+    named = {key: v for key, v in options.items() if isinstance(v, str) and v in LEARNERS}
+    made = {key: v for key, v in options.items() if key.partition("__")[0] not in named}
+    for key, base in named.items():
+        if key in OF_TREATMENT:
+            base = CLASSIFIER.get(base, base)
+        start = f"{key}__"
+        parameters = {k.removeprefix(start): v for k, v in options.items() if k.startswith(start)}
+        made[key] = learner(base, seed, **parameters)
+    return made

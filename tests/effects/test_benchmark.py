@@ -168,19 +168,3 @@ def test_an_experiment_is_repeated_from_its_file(tables):
 def test_what_is_refused(tables, options, message):
     with pytest.raises(InputError, match=message):
         benchmark(*tables, **(OPTIONS | options))
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("econml.dml:CausalForestDML", {"n_estimators": 40, "discrete_treatment": True}),
-        ("econml.dr:LinearDRLearner", {}),
-        ("econml.metalearners:TLearner", {"models": "ridge"}),
-    ],
-)
-def test_econml_by_name(tables, name, options):
-    pytest.importorskip("econml")
-    grids = {"estimators": {"theirs": {"estimator": name, **options}}}
-    table = benchmark(*tables, estimators=["theirs"], grids=grids, **OPTIONS)
-    assert table["AE"].item() < 1.5
-    assert table["ATE"].item() == pytest.approx(14, abs=2)

@@ -1,0 +1,132 @@
+"""Estimators from elsewhere: all of EconML that fits, and what does not; options by name."""
+
+import importlib.util
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+from lib.effects import estimate, marked, read_study
+from lib.effects.adapter import adapted
+from lib.errors import InputError
+
+FOREST = {"n_estimators": 40}
+FASTER = {"n_trees": 4, "model_Y": "ridge"}
+ECONML = {
+    "econml.dml:DML": {},
+    "econml.dml:LinearDML": {},
+    "econml.dml:SparseLinearDML": {},
+    "econml.dml:KernelDML": {},
+    "econml.dml:NonParamDML": {"model_final": "ridge"},
+    "econml.dml:CausalForestDML": FOREST | {"model_t": "rfr", "model_t__min_samples_leaf": 20},
+    "econml.dr:DRLearner": {},
+    "econml.dr:LinearDRLearner": {},
+    "econml.dr:SparseLinearDRLearner": {},
+    "econml.dr:ForestDRLearner": FOREST,
+    "econml.metalearners:SLearner": {},
+    "econml.metalearners:TLearner": {"models": "ridge"},
+    "econml.metalearners:XLearner": {"models": "rfr", "models__min_samples_leaf": 5},
+    "econml.metalearners:DomainAdaptationLearner": {},
+    "econml.orf:DMLOrthoForest": FASTER | {"model_T": "lr"},
+    "econml.orf:DROrthoForest": FASTER | {"propensity_model": "lr"},
+}
+
+
+@pytest.fixture
+def econml():
+    return pytest.importorskip("econml")
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Covariates, treatment, outcome, and the true effect 2 + z₁."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(400, 2))
+    treatment = (rng.random(400) < 1 / (1 + np.exp(-z[:, 0]))).astype(float)
+    effect = 2 + z[:, 1]
+    outcome = z[:, 0] + effect * treatment + rng.normal(scale=0.3, size=400)
+    return z, treatment, outcome, effect
+
+
+@pytest.mark.filterwarnings("ignore:The number of features in the final model")
+@pytest.mark.parametrize("name", ECONML)
+def test_every_estimator_of_effects_finds_a_linear_effect(econml, world, name):
+    covariates, treatment, outcome, effect = world
+    few = 20 if "orf" in name else 400  # these fit a model for every subject they are asked about
+    found = adapted(name, ECONML[name]).fit(covariates, treatment, outcome).effect(covariates[:few])
+    assert found.shape == (few,)
+    assert np.mean((found - effect[:few]) ** 2) < 0.3 * effect.var()
+
+
+def test_the_list_is_all_that_econml_has(econml):
+    modules = [importlib.import_module(f"econml.{part}") for part in ("dml", "dr", "metalearners")]
+    modules.append(importlib.import_module("econml.orf"))
+    has = {
+        f"{module.__name__}:{name}"
+        for module in modules
+        for name in module.__all__
+        if hasattr(getattr(module, name), "effect")
+    }
+    assert has == set(ECONML)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("econml.iv.dr:LinearDRIV", {}, "outcome alone: it needs Z as well"),
+        ("econml.panel.dml:DynamicDML", {}, "it needs groups as well"),
+        ("econml.policy:DRPolicyForest", {}, r"must have a method effect\(covariates\)"),
+        ("econml.dml:NoSuch", {}, "cannot be loaded"),
+        ("econml.dml:LinearDML", {"depth": 3}, "cannot be made: .*'depth'"),
+        ("econml.dml:LinearDML", {"model_y__depth": 3}, "cannot be made: .*'model_y__depth'"),
+        ("econml.dml:DML", {"model_final": "rfr"}, "'fit_intercept' of rfr is unknown"),
+    ],
+)
+def test_what_is_refused(econml, name, options, message):
+    with pytest.raises(InputError, match=message):
+        adapted(name, options)
+
+
+def test_without_econml_one_sentence_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        InputError, match=r'needs EconML.*: python -m pip install -e "\.\[econml\]"'
+    ):
+        adapted("econml.dml:LinearDML", {})
+
+
+def test_names_of_learners_become_learners_with_parameters_and_the_seed(econml):
+    options = {"model_y": "rfr", "model_y__max_depth": 3, "model_t": "rfr"}
+    made = adapted("econml.dml:LinearDML", options, seed=9).estimator
+    assert isinstance(made.model_y, RandomForestRegressor)
+    assert (made.model_y.max_depth, made.model_y.random_state) == (3, 9)
+    assert isinstance(made.model_t, RandomForestClassifier), "a treatment wants a classifier"
+    assert (made.random_state, made.discrete_treatment) == (9, True)
+
+
+def test_an_option_outweighs_the_usual(econml):
+    made = adapted("econml.dml:LinearDML", {"random_state": 5, "discrete_treatment": False})
+    assert (made.estimator.random_state, made.estimator.discrete_treatment) == (5, False)
+
+
+def test_the_same_seed_gives_the_same_effects(econml, world):
+    runs = [
+        adapted("econml.dml:CausalForestDML", FOREST, seed).fit(*world[:3]).effect(world[0])
+        for seed in (1, 1, 2)
+    ]
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+
+
+def test_an_entry_of_an_estimator_file_reaches_the_table(econml, world):
+    z, treatment, outcome, effect = world
+    control = pd.DataFrame({"a": z[:, 0], "b": z[:, 1], "y": z[:, 0]})
+    seen = control.assign(t=treatment.astype(int), y=outcome)
+    study = read_study(
+        seen, control, control.assign(y=control["y"] + effect), ["a", "b"], (0, 1), "t", "y"
+    )
+    entry = {"estimator": "econml.metalearners:SLearner", "overall_model": "ridge"}
+    found = estimate(study, ["theirs"], {"estimators": {"theirs": entry}}, progress=False)
+    table = marked(study, found, bootstraps=10)
+    assert table.loc["theirs", "ATE"] == pytest.approx(effect.mean(), abs=0.2)
