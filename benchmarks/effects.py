@@ -21,8 +21,14 @@ from pathlib import Path
 import pandas as pd
 
 from lib.effects import benchmark, read_study
+from lib.effects.benchmark import labels
 from lib.effects.estimators import TruePropensityWeighting
-from lib.effects.published import beside_the_paper, published_marks
+from lib.effects.published import (
+    beside_other_samples,
+    beside_the_paper,
+    other_samples,
+    published_marks,
+)
 from lib.effects.study import ADJUSTMENT_SETS
 from lib.income import fitted_simulator
 from lib.income.cate import effect_data
@@ -77,7 +83,18 @@ def tables(folder: Path) -> Iterator[Finding]:
     yield "both sets, eleven estimators, peak MB (at most 2 000)", f"{peak:.0f}", peak <= 2_000
 
 
-MEASUREMENTS = {"truth": truth, "tables": tables}
+def samples(folder: Path) -> Iterator[Finding]:
+    more = other_samples(fitted_simulator(), 50_000, n_samples=4)
+    print(f"\nfurther samples, full adjustment set\n{more.round(3).to_string()}\n")
+    for (label, mark), row in beside_other_samples(more, names=labels()).iterrows():
+        yield (
+            f"{label}: the paper's {mark} ({row['paper']:,.2f}) within 95 % of further samples",
+            f"{row['from']:,.2f} to {row['to']:,.2f}",
+            row["inside"],
+        )
+
+
+MEASUREMENTS = {"truth": truth, "tables": tables, "samples": samples}
 
 
 def _findings(name: str, folder: Path) -> list[Finding]:

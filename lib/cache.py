@@ -118,7 +118,10 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
         memory = _memory(Path(chosen) if chosen else ROOT / ".cache" / "results")
         cached = memory.cache(function)
         key = joblib.hash([function.__module__, function.__qualname__, args, kwargs])
-        with alone(Path(memory.location) / "locks" / key):
+        locks = Path(memory.location) / "locks"
+        # Made again if newer generations have meanwhile pushed out the one of a long run.
+        locks.mkdir(parents=True, exist_ok=True)
+        with alone(locks / key):
             if cached.check_call_in_cache(*args, **kwargs):
                 entry = cached.call_and_shelve(*args, **kwargs)
                 # Whatever a damaged entry raises, the remedy is to compute it again.

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,14 @@ def test_old_generations_are_deleted_and_nothing_else(folder, monkeypatch):
     draws(3)
     left = {path.name for path in folder.iterdir()}
     assert left == {cache._GENERATION, "1" * 16, "not ours"}
+
+
+def test_a_run_outlives_the_deletion_of_its_generation(folder):
+    draws(3)
+    shutil.rmtree(folder / cache._GENERATION)
+    assert len(draws(3)) == 3
+    draws(3)
+    assert CALLS == [3, 3], "kept again"
 
 
 @pytest.mark.parametrize("n", [3, 100_000])

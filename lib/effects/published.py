@@ -1,10 +1,20 @@
-"""The paper's Tables 2 and 3, to set a run beside."""
+"""The paper's Tables 2 and 3, to set a run beside, and what chance makes of the difference."""
 
+from collections.abc import Iterable
+
+import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from lib import ROOT
-from lib.effects.study import ADJUSTMENT_SETS
-from lib.errors import InputError, one_of
+from lib.effects.benchmark import estimate, marked
+from lib.effects.estimators import SLearner
+from lib.effects.grids import PAPER, build, read_grids
+from lib.effects.scoring import marks
+from lib.effects.study import ADJUSTMENT_SETS, Study, read_study
+from lib.errors import InputError, check_count, one_of
+from lib.income.cate import effect_data
+from lib.scm import Simulator
 
 #: As printed; `data/published/README.md` describes the columns.
 PUBLISHED = ROOT / "data" / "published" / "income_scm_estimators.csv"
@@ -66,9 +76,134 @@ def beside_the_paper(ours: pd.DataFrame, adjustment: str = "full") -> pd.DataFra
         ("AE", 0, "error of the ATE, $"),
         ("R²", 2, "R² of the CATE"),
     ):
-        for name, marks in (("ours", ours), ("paper", paper)):
-            table[title, name] = [_in_words(row, mark, digits) for _, row in marks.iterrows()]
+        for name, run in (("ours", ours), ("paper", paper)):
+            table[title, name] = [_in_words(row, mark, digits) for _, row in run.iterrows()]
     return pd.DataFrame(table, index=ours["label"].rename("estimator"))
+
+
+def other_samples(
+    simulator: Simulator,
+    n: int,
+    n_samples: int,
+    adjustment: str = "full",
+    estimators: Iterable[str] = PAPER,
+    selection: str = "grid",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Repeat the experiment on further samples, each with subjects of its own.
+
+    Parameters
+    ----------
+    simulator : Simulator
+    n : int
+        Subjects of every world.
+    n_samples : int
+        Further samples, at least 1.
+    adjustment, estimators, selection
+        As for :func:`~lib.effects.benchmark.benchmark`.
+    seed : int
+        Of learners; the seeds of the worlds are drawn from it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by sample and estimator: `error` of the average effect (US dollars, with its
+        sign), `R²`.
+    """
+    check_count("n_samples", n_samples, least=1)
+    seeds = np.random.SeedSequence(seed).generate_state(2 * n_samples).tolist()
+    found = {}
+    for k in range(n_samples):
+        data = effect_data(simulator, n, seed=seeds[2 * k], test_seed=seeds[2 * k + 1])
+        study = read_study(*data[:3], adjustment)
+        run = estimate(study, estimators, selection=selection, seed=seed, progress=False)
+        table = marked(study, run, bootstraps=0)
+        table["error"] = table["ATE"] - study.difference.mean()
+        found[k] = table[["error", "R²"]]
+    return pd.concat(found, names=["sample"])
+
+
+def beside_other_samples(
+    more: pd.DataFrame, adjustment: str = "full", names: dict[str, str] | None = None
+) -> pd.DataFrame:
+    r"""Say for every mark of the paper whether one more sample might well have given it.
+
+    .. math:: \bar x \pm t_{k-1}\, s \sqrt{1 + 1/k}
+
+    holds the mark of one more sample with 95 % probability, if marks are normal. The paper prints
+    the error of the average effect without its sign: it is inside if either sign is.
+
+    Parameters
+    ----------
+    more : pandas.DataFrame
+        What :func:`other_samples` returned, from two samples or more.
+    adjustment : {"full", "minimal"}
+    names : dict of str to str, optional
+        Name of an estimator → its label.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by estimator and mark (`error of the ATE, $` and `R² of the CATE`): `paper`, the
+        ends `from` and `to`, and `inside`.
+    """
+    paper, rows = published_marks(adjustment), {}
+    for name in more.index.unique("estimator"):
+        for mark, of_paper, title, rounding in (
+            ("error", "AE", "error of the ATE, $", 0.5),
+            ("R²", "R²", "R² of the CATE", 0.005),
+        ):
+            x = more.xs(name, level="estimator")[mark].dropna()
+            if name not in paper.index or pd.isna(paper.loc[name, of_paper]) or len(x) < 2:
+                continue
+            value = paper.loc[name, of_paper]
+            reach = student.ppf(0.975, len(x) - 1) * x.std() * (1 + 1 / len(x)) ** 0.5
+            low, high = x.mean() - reach, x.mean() + reach
+            signs = (1, -1) if mark == "error" else (1,)
+            inside = any(low - rounding <= sign * value <= high + rounding for sign in signs)
+            rows[(names or {}).get(name, name), title] = [value, low, high, inside]
+    index = pd.MultiIndex.from_tuples(rows, names=["estimator", "mark"])
+    return pd.DataFrame([*rows.values()], index, columns=["paper", "from", "to", "inside"])
+
+
+def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
+    """Mark an S-learner at every setting of its grid, not only at the one that fits best.
+
+    Parameters
+    ----------
+    study : Study
+    name : str
+        Of an S-learner in the book's own grids.
+    seed : int
+        Of the learner.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a setting, the best fit first: its parameters, `cross-validation` (R² of the
+        outcome), and `R²` of the conditional effects.
+    """
+    estimator = build(name, read_grids()[name], seed=seed)
+    if not isinstance(estimator, SLearner):
+        raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
+    covariates = study.covariates.to_numpy()
+    fits = estimator.outcome.scores(np.column_stack([covariates, study.treatment]), study.outcome)
+    searched = [key.partition("__")[2] for key in read_grids()[name] if "__" in key]
+    rows = []
+    for k, setting in enumerate(estimator.outcome.settings):
+        learner = SLearner(outcome=setting)
+        learner.outcome.fit(
+            np.column_stack([covariates, study.treatment]), study.outcome, scored=False
+        )
+        effects = learner.effect(study.test_covariates.to_numpy())[:, None]
+        rows.append(
+            {parameter: setting.get_params()[parameter] for parameter in searched}
+            | {
+                "cross-validation": 1 + fits[k],
+                "R²": marks(effects, study.difference, bootstraps=0)["R²"][0, 0],
+            }
+        )
+    return pd.DataFrame(rows).sort_values("cross-validation", ascending=False, ignore_index=True)
 
 
 def _in_words(row: pd.Series, mark: str, digits: int) -> str:
