@@ -129,3 +129,127 @@ def by_group(table: pd.DataFrame, label: str, names: dict[str, str] | None = Non
     axes.yaxis.set_major_formatter("{x:,.0f}")
     figure.legend(loc="outside lower center", ncols=2)
     return figure
+
+
+@drawn_quietly
+def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
+    """Draw what each criterion puts first: places on x, R² of the effects on y.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :func:`~lib.effects.selection.trial` returned. The family of a candidate is its
+        name up to the first hyphen.
+    floor : float
+        Candidates with a lower R² are drawn here, as triangles.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"R-loss": [2.0, 1.0], "R²": [0.3, 0.4]}, index=["s-a", "t-b"])
+    >>> choices(table).axes[0].get_title(loc="left")
+    'R-loss'
+    """
+    criteria = table.columns.drop("R²")
+    rows = -(-len(criteria) // 2)
+    size = (WIDTH, 0.7 + 1.75 * rows)
+    figure, panels = plt.subplots(
+        rows, 2, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
+    )
+    family = table.index.str.partition("-").get_level_values(0).str.upper()
+    for axes, name in zip(panels.flat, criteria, strict=False):
+        places = table[name].rank()
+        axes.axhline(table["R²"].max(), color=INK, linewidth=1, linestyle="--")
+        for k, each in enumerate(family.unique()):
+            r2 = table["R²"][family == each]
+            for shown, marker in ((r2[r2 >= floor], "o"), (r2[r2 < floor], "v")):
+                x, y = places[shown.index], shown.clip(lower=floor)
+                label = f"{each}-learners" if marker == "o" else None
+                axes.plot(x, y, marker, color=COLOURS[k], markersize=5, label=label)
+        picked = table[name].idxmin()
+        ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
+        axes.plot(1, max(table["R²"][picked], floor), "o", label="picked", **ring)
+        axes.set_title(name)
+        axes.grid(axis="y")
+    for axes in panels.flat[len(criteria) :]:
+        axes.set_axis_off()
+    figure.supxlabel("place by the criterion, 1 is picked", fontsize=10.5)
+    figure.supylabel("R² of the true effects", fontsize=10.5)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=3)
+    return figure
+
+
+@drawn_quietly
+def regrets(found: list[pd.DataFrame], means: pd.DataFrame) -> Figure:
+    """Draw the regret of every criterion in every study, and its mean with the interval.
+
+    Parameters
+    ----------
+    found : list of pandas.DataFrame
+        What :func:`~lib.effects.selection.verdicts` returned for each study.
+    means : pandas.DataFrame
+        What :func:`~lib.effects.selection.over_studies` made of them.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> one = pd.DataFrame({"regret": [0.1]}, index=["R-loss"])
+    >>> ends = {"regret lower": 0.1, "regret upper": 0.1}
+    >>> regrets([one], one.assign(**ends)).axes[0].get_xlabel()
+    'regret, in R² of the true effects'
+    """
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.9 + 0.36 * len(means)), layout="constrained")
+    rows = np.arange(len(means))
+    for k, verdict in enumerate(found):
+        label = "one study" if k == 0 else None
+        axes.plot(verdict["regret"][means.index], rows + 0.18, "|", color=COLOURS[1], label=label)
+    ends = [means["regret"] - means["regret lower"], means["regret upper"] - means["regret"]]
+    axes.errorbar(means["regret"], rows - 0.1, xerr=ends, fmt="o", label="mean, 95 % interval")
+    axes.axvline(0, color=INK, linewidth=1, linestyle="--", label="best")
+    axes.set_yticks(rows, means.index)
+    axes.set_ylim(len(means) - 0.4, -0.6)
+    axes.set_xlabel("regret, in R² of the true effects")
+    axes.grid(axis="x")
+    figure.legend(loc="outside upper left", ncols=3)
+    return figure
+
+
+@drawn_quietly
+def balance_plot(table: pd.DataFrame, most: int = 12) -> Figure:
+    """Draw how far the arms differ before and after weighting, the covariates that differ most.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :func:`~lib.effects.scoring.balance` returned.
+    most : int
+        Covariates shown.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"before": [0.1, -2.0], "after": 0.0}, index=["sex", "age"])
+    >>> [text.get_text() for text in balance_plot(table).axes[0].get_yticklabels()]
+    ['age', 'sex']
+    """
+    worst = table.abs().max(axis=1).sort_values(ascending=False).index[:most]
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.9 + 0.27 * len(worst)), layout="constrained")
+    for column, shape in (("before", "o"), ("after", "D")):
+        axes.plot(table.loc[worst, column], range(len(worst)), shape, label=f"{column} weighting")
+    axes.axvline(0, color=INK, linewidth=0.6)
+    axes.set_yticks(range(len(worst)), worst)
+    axes.set_ylim(len(worst) - 0.4, -0.6)
+    axes.set_xlabel("difference of the means, treated minus control, in standard deviations")
+    axes.grid(axis="x")
+    figure.legend(loc="outside upper left", ncols=2)
+    return figure
