@@ -50,6 +50,13 @@ SMALL = {
         "n_worlds": 8,
         "n_small": 20,
     },
+    "other_libraries": {
+        "n_samples": 800,
+        "econml": ["x-forest", "econml.metalearners:SLearner"],
+        "repeats": 2,
+        "bootstraps": 50,
+        "seed": 1,
+    },
     "simulator_fitting": {"n_samples": 2_000, "sampling_seed": 5, "effect": "income"},
     "static_data_sets": {
         "n_samples": 20,
