@@ -12,7 +12,7 @@ bin := $(venv)/bin
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book quick paper test clean
+.PHONY: help book quick paper econml test clean
 
 help:  ## List these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
@@ -25,6 +25,10 @@ quick:  ## Make the book from small samples, to see everything work.
 
 paper:  ## Make the book at the sizes of the papers.
 	@$(MAKE) --no-print-directory book EDITION=paper
+
+econml: $(venv)/installed  ## Install EconML, for the chapter on other libraries.
+	$(bin)/python -m pip install --quiet --disable-pip-version-check --editable '.[econml]'
+	rm -f book/executed/other_libraries.json  # so that the next book shows it
 
 test: $(venv)/installed-test  ## Run all tests, the examples in docstrings included.
 	$(bin)/python -m pytest -n $(WORKERS)

@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from lib.effects import estimate, marked, read_study
 from lib.effects.adapter import adapted
+from lib.effects.grids import build
 from lib.errors import InputError
 
 FOREST = {"n_estimators": 40}
@@ -117,6 +118,18 @@ def test_the_same_seed_gives_the_same_effects(econml, world):
     ]
     assert np.array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0], runs[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("T", {}), ("X", {"propensity": ["lr"], "final": ["rfr"]})]
+)
+def test_the_book_and_econml_agree_on_what_a_learner_is(econml, world, name, more):
+    """Two programs that share no code but the base learners."""
+    arms = {"control": ["rfr"], "treated": ["rfr"]}
+    ours = build(name, {"estimator": f"{name}-learner", **arms, **more}, seed=4)
+    theirs = adapted(f"econml.metalearners:{name}Learner", {"models": "rfr"}, seed=4)
+    ours, theirs = (made.fit(*world[:3]).effect(world[0]) for made in (ours, theirs))
+    assert ours == pytest.approx(theirs, rel=1e-9)
 
 
 def test_an_entry_of_an_estimator_file_reaches_the_table(econml, world):
