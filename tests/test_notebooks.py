@@ -30,6 +30,8 @@ SMALL = {
         "selection": "random",
         "bootstraps": 50,
         "repeats": 2,
+        "n_more": 2,
+        "resampled": ["match-nn-eu"],
         "seed": 3,
     },
     "evaluation": {

@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lib.effects.stress import curve
 from lib.errors import InputError, one_of
-from lib.plots import COLOURS, INK, WIDTH, drawn_quietly
+from lib.plots import COLOURS, FAINT, INK, WIDTH, drawn_quietly
 
 
 @drawn_quietly
@@ -249,7 +250,83 @@ def balance_plot(table: pd.DataFrame, most: int = 12) -> Figure:
     axes.axvline(0, color=INK, linewidth=0.6)
     axes.set_yticks(range(len(worst)), worst)
     axes.set_ylim(len(worst) - 0.4, -0.6)
-    axes.set_xlabel("difference of the means, treated minus control, in standard deviations")
+    axes.set_xlabel("treated minus control, standard deviations")
     axes.grid(axis="x")
     figure.legend(loc="outside upper left", ncols=2)
+    return figure
+
+
+@drawn_quietly
+def error_curves(table: pd.DataFrame, level: str, names: dict[str, str] | None = None) -> Figure:
+    """Draw errors and R² over the levels of one stress or two: studies, means, 95 % intervals.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :func:`~lib.effects.stress.stress_test` returned, of one stress or several.
+    level : str
+        What the levels are, with the unit.
+    names : dict of str to str, optional
+        Name of an estimator → what its panel is called.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 90, 90], "estimator": "T"})
+    >>> table = table.assign(study=[0, 1, 0, 1], error=[5.0, 3.0, 1.0, 2.0], **{"R²": np.nan})
+    >>> [axes.get_title() for axes in error_curves(table, "subjects").axes]
+    ['T']
+    """
+    kinds, levels = (list(table[column].unique()) for column in ("stress", "level"))
+    panels = [
+        (mark, name)
+        for mark in ("error", "R²")
+        for name in table.dropna(subset=[mark])["estimator"].unique()
+    ]
+    rows = -(-len(panels) // 2)
+    figure, grid = plt.subplots(
+        rows, 2, figsize=(WIDTH, 0.8 + 1.55 * rows), squeeze=False, layout="constrained"
+    )
+    leaders = {}
+    for cell, (mark, name) in enumerate(panels):
+        axes = grid.flat[cell]
+        axes.sharey(leaders.setdefault(mark, axes))
+        axes.axhline(0, color=INK, linewidth=0.6)
+        unit = 1_000 if mark == "error" else 1
+        for k, stress in enumerate(kinds):
+            part = table[(table["estimator"] == name) & (table["stress"] == stress)]
+            shift = 0.2 * (k - (len(kinds) - 1) / 2)
+            places = {value: place + shift for place, value in enumerate(levels)}
+            axes.plot(part["level"].map(places), part[mark] / unit, ".", color=FAINT, zorder=1)
+            means = curve(part, mark).reset_index()
+            axes.errorbar(
+                means["level"].map(places),
+                means["mean"] / unit,
+                yerr=(means["upper"] - means["mean"]) / unit,
+                fmt="o" if isinstance(levels[0], str) else "o-",
+                markersize=4,
+                linewidth=1.4,
+                label=stress,
+            )
+        axes.set_title((names or {}).get(name, name), fontsize=10)
+        axes.set_xticks(
+            range(len(levels)),
+            [f"{value:,}" if not isinstance(value, str) else value for value in levels],
+        )
+        if cell + 2 < len(panels):
+            axes.tick_params(labelbottom=False)
+        elif isinstance(levels[0], str):
+            axes.tick_params(axis="x", rotation=90)
+        if cell % 2 == 0:
+            axes.set_ylabel("error, $1,000" if mark == "error" else "R²")
+        else:
+            axes.tick_params(labelleft=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.axis("off")
+    figure.supxlabel(level, fontsize=10.5)
+    if len(kinds) > 1:
+        figure.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
     return figure
