@@ -55,7 +55,9 @@ def published_marks(adjustment: str = "full") -> pd.DataFrame:
     return pd.DataFrame(columns).dropna(axis="columns", how="all")
 
 
-def beside_the_paper(ours: pd.DataFrame, adjustment: str = "full") -> pd.DataFrame:
+def beside_the_paper(
+    ours: pd.DataFrame, adjustment: str = "full", ceiling: float | None = None
+) -> pd.DataFrame:
     """Lay a run out as the paper's Table 2, with the paper's own numbers beside it.
 
     Parameters
@@ -63,6 +65,8 @@ def beside_the_paper(ours: pd.DataFrame, adjustment: str = "full") -> pd.DataFra
     ours : pandas.DataFrame
         What :func:`~lib.effects.benchmark.benchmark` returned.
     adjustment : {"full", "minimal"}
+    ceiling : float, optional
+        The R² of the true effects in this run, named beside that of the estimators.
 
     Returns
     -------
@@ -70,11 +74,12 @@ def beside_the_paper(ours: pd.DataFrame, adjustment: str = "full") -> pd.DataFra
         One row an estimator of ours; text, with 95 % intervals in brackets.
     """
     paper = published_marks(adjustment).reindex(ours.index)
+    limit = "" if ceiling is None else f", of at most {ceiling:.2f}"
     table = {}
     for mark, digits, title in (
         ("cross-validation", 2, "AUC or R² of the fit"),
         ("AE", 0, "error of the ATE, $"),
-        ("R²", 2, "R² of the CATE"),
+        ("R²", 2, f"R² of the CATE{limit}"),
     ):
         for name, run in (("ours", ours), ("paper", paper)):
             table[title, name] = [_in_words(row, mark, digits) for _, row in run.iterrows()]

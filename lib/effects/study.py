@@ -183,7 +183,8 @@ def _table(source: pd.DataFrame | str | os.PathLike) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return source
     path = Path(source)
-    readers = {".csv": pd.read_csv, ".gz": pd.read_csv, ".parquet": pd.read_parquet}
+    text = dict.fromkeys((".csv", ".gz", ".zip"), pd.read_csv)
+    readers = text | {".parquet": pd.read_parquet}
     if path.suffix not in readers:
         raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
     if not path.is_file():

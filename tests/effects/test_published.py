@@ -86,6 +86,7 @@ def test_the_table_has_both_and_brackets():
     assert row["error of the ATE, $", "ours"] == "3 (1, 1,234)"
     assert row["error of the ATE, $", "paper"] == "1,696 (1,213, 2,164)"
     assert row["R² of the CATE", "ours"] == "0.50"
+    assert ("R² of the CATE, of at most 0.40", "ours") in beside_the_paper(ours, ceiling=0.4)
 
 
 def test_nothing_was_published_for_another_set():
