@@ -174,6 +174,8 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
         ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
         axes.plot(1, max(table["R²"][picked], floor), "o", label="picked", **ring)
         axes.set_title(name)
+        axes.set_xticks([1, (len(table) + 1) // 2, len(table)])
+        axes.tick_params(labelbottom=True)
         axes.grid(axis="y")
     for axes in panels.flat[len(criteria) :]:
         axes.set_axis_off()
@@ -257,14 +259,14 @@ def balance_plot(table: pd.DataFrame, most: int = 12) -> Figure:
 
 
 @drawn_quietly
-def error_curves(table: pd.DataFrame, level: str, names: dict[str, str] | None = None) -> Figure:
+def error_curves(table: pd.DataFrame, label: str, names: dict[str, str] | None = None) -> Figure:
     """Draw errors and R² over the levels of one stress or two: studies, means, 95 % intervals.
 
     Parameters
     ----------
     table : pandas.DataFrame
         What :func:`~lib.effects.stress.stress_test` returned, of one stress or several.
-    level : str
+    label : str
         What the levels are, with the unit.
     names : dict of str to str, optional
         Name of an estimator → what its panel is called.
@@ -276,11 +278,12 @@ def error_curves(table: pd.DataFrame, level: str, names: dict[str, str] | None =
     Examples
     --------
     >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 90, 90], "estimator": "T"})
-    >>> table = table.assign(study=[0, 1, 0, 1], error=[5.0, 3.0, 1.0, 2.0], **{"R²": np.nan})
-    >>> [axes.get_title() for axes in error_curves(table, "subjects").axes]
-    ['T']
+    >>> table = table.assign(study=[0, 1, 0, 1], error=[5.0, 3.0, 1.0, 2.0], **{"R²": 0.5})
+    >>> [axes.get_ylabel() for axes in error_curves(table, "subjects").axes]
+    ['error, $1,000', '']
     """
     kinds, levels = (list(table[column].unique()) for column in ("stress", "level"))
+    ticks = [level if isinstance(level, str) else f"{level:,}" for level in levels]
     panels = [
         (mark, name)
         for mark in ("error", "R²")
@@ -312,21 +315,15 @@ def error_curves(table: pd.DataFrame, level: str, names: dict[str, str] | None =
                 label=stress,
             )
         axes.set_title((names or {}).get(name, name), fontsize=10)
-        axes.set_xticks(
-            range(len(levels)),
-            [f"{value:,}" if not isinstance(value, str) else value for value in levels],
-        )
-        if cell + 2 < len(panels):
-            axes.tick_params(labelbottom=False)
-        elif isinstance(levels[0], str):
-            axes.tick_params(axis="x", rotation=90)
+        # Upright where their text would be wider than a panel.
+        axes.set_xticks(range(len(levels)), ticks, rotation=90 * (len("".join(ticks)) > 18))
+        axes.tick_params(labelbottom=cell + 2 >= len(panels))
         if cell % 2 == 0:
             axes.set_ylabel("error, $1,000" if mark == "error" else "R²")
-        else:
-            axes.tick_params(labelleft=False)
+        axes.tick_params(labelleft=cell % 2 == 0)
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
-    figure.supxlabel(level, fontsize=10.5)
+    figure.supxlabel(label, fontsize=10.5)
     if len(kinds) > 1:
         figure.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
     return figure
