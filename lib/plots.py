@@ -33,8 +33,8 @@ INK, FAINT = "#333333", "#C9CED3"
 #: Inches: at the width of a phone, type of 11 points is still about 11 pixels high.
 WIDTH = 4.8
 
-#: Inches between the rows of a causal graph, and half the height of a node's box.
-ROW, HALF_HEIGHT = 0.86, 0.13
+#: Inches between the rows of a causal graph.
+ROW = 0.38
 
 STYLE = {
     "figure.dpi": 180,
@@ -104,7 +104,6 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 def marginals(
     cohorts: dict[str, pd.DataFrame],
     variables: Sequence[str] | None = None,
-    columns: int = 2,
 ) -> Figure:
     """Draw how each variable is distributed: bars of shares, histograms of numbers.
 
@@ -117,8 +116,6 @@ def marginals(
         levels are the most frequent.
     variables : sequence of str, optional
         What to draw; by default all columns of the first cohort.
-    columns : int
-        Panels side by side.
 
     Returns
     -------
@@ -142,10 +139,10 @@ def marginals(
     variables = list(first.columns if variables is None else variables)
     for name, frame in cohorts.items():
         _require_columns(frame, variables, name)
-    rows = [variables[start : start + columns] for start in range(0, len(variables), columns)]
+    rows = [variables[start : start + 2] for start in range(0, len(variables), 2)]
     heights = [max(_panel_height(first[name]) for name in row) for row in rows]
     figure = plt.figure(figsize=(WIDTH, sum(heights) + 0.4), layout="constrained")
-    grid = figure.add_gridspec(len(rows), columns, height_ratios=heights)
+    grid = figure.add_gridspec(len(rows), 2, height_ratios=heights)
     for i, row in enumerate(rows):
         for j, name in enumerate(row):
             axes = figure.add_subplot(grid[i, j] if len(row) > 1 else grid[i, :])
@@ -162,9 +159,7 @@ def marginals(
 
 
 @drawn_quietly
-def share_by_level(
-    frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str], columns: int = 2
-) -> Figure:
+def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str]) -> Figure:
     r"""Draw how often an outcome has a level, for each level of other variables.
 
     A line reaches 1.96 standard errors to both sides of a share,
@@ -178,8 +173,6 @@ def share_by_level(
         A categorical column, and the level whose share is drawn.
     by : sequence of str
         Categorical columns, one panel each.
-    columns : int
-        Panels side by side.
 
     Returns
     -------
@@ -204,20 +197,12 @@ def share_by_level(
             f"level {level!r} of {outcome} is unknown: {one_of(frame[outcome].cat.categories)}"
         )
     reached = frame[outcome] == level
-    rows = -(-len(by) // columns)
+    columns = min(2, len(by))
     heights = [
         max(0.7 + 0.24 * frame[name].nunique() for name in by[start : start + columns])
         for start in range(0, len(by), columns)
     ]
-    figure, panels = plt.subplots(
-        rows,
-        min(columns, len(by)),
-        figsize=(WIDTH, sum(heights) + 0.2),
-        height_ratios=heights,
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, panels = _panels(heights, 0.2, columns)
     for name, axes in zip(by, panels.flat, strict=False):
         groups = reached.groupby(frame[name], observed=False).agg(["mean", "size"])
         groups = groups[groups["size"] >= 30]  # below, the normal interval means little
@@ -237,101 +222,85 @@ def share_by_level(
 
 
 @drawn_quietly
-def initial_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
-    """Draw a causal graph from top to bottom, every cause above its effects.
+def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
+    """Draw a causal graph: variables in causal order, every arc from a cause down to its effect.
 
     Parameters
     ----------
     graph : networkx.DiGraph
-        Acyclic, nodes are names.
+        Acyclic; nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the
+        previous step, which stands on the left, and the current one.
     into : str, optional
-        The variable whose direct causes stand out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One row a topological generation.
+        The variable (of the current step) whose direct causes stand out.
 
     Raises
     ------
     InputError
-        If the graph has a cycle, or `into` is not one of its nodes.
+        If the graph has a cycle, or `into` is not one of its variables.
 
     Examples
     --------
-    >>> graph = nx.DiGraph([("age", "education"), ("education", "income"), ("age", "income")])
-    >>> figure = initial_graph(graph, into="income")
-    >>> sorted(text.get_text() for text in figure.axes[0].texts)
+    >>> figure = causal_graph(nx.DiGraph([("age", "income"), ("age", "education")]), into="income")
+    >>> [text.get_text() for text in figure.axes[0].texts]
     ['age', 'education', 'income']
     """
-    _require_acyclic(graph, into)
-    layers = list(nx.topological_generations(graph))
-    places = _places_in_layers(graph, layers)
-    axes = _canvas((-WIDTH / 2, WIDTH / 2), (-ROW * (len(layers) - 0.5), ROW * 0.5))
-    size = min(10, *(10 * WIDTH / _row_width(layer) for layer in layers))
-    for cause, effect in sorted(graph.edges, key=lambda edge: edge[1] == into):
-        start, end = _ports(cause, effect, places)
-        others = {name: place for name, place in places.items() if name not in (cause, effect)}
-        _edge(axes, start, end, effect == into, _clear_bend(start, end, others))
-    for name, place in places.items():
-        _node(axes, place, name, name == into, graph.has_edge(name, into), size)
+    if not nx.is_directed_acyclic_graph(graph):
+        cycle = " → ".join(str(cause) for cause, _ in nx.find_cycle(graph))
+        raise InputError(f"a causal graph has no cycle: found {cycle}")
+    graph = nx.relabel_nodes(graph, {node: (node, 0) for node in graph if isinstance(node, str)})
+    order = [name for name, step in nx.lexicographical_topological_sort(graph) if step == 0]
+    if into is not None and into not in order:
+        raise InputError(f"variable {into!r} is not in the graph: {one_of(order)}")
+    target, in_time = (into, 0), len(order) < len(graph)
+    half_widths = {name: 0.06 + 0.042 * len(name) for name in order}  # inches, for 10 points
+    scale = min(1, 0.62 / max(half_widths.values()))
+    port = scale * max(half_widths.values()) + 0.04
+    # One inch is one unit.
+    left, bottom, top = -2.65 if in_time else -0.8, -ROW * len(order) + 0.1, 0.6 if in_time else 0.3
+    axes = plt.figure(figsize=(WIDTH, top - bottom)).add_axes((0, 0, 1, 1))
+    axes.set(xlim=(left, left + WIDTH), ylim=(bottom, top))
+    axes.set_axis_off()
+    for cause, effect in graph.edges:
+        start, end = (-ROW * order.index(name) for name, _ in (cause, effect))
+        emphasised = effect == target
+        # An arc is the wider the further it reaches.
+        bend = 0.0 if cause[1] else -0.5 if in_time else -1.1
+        x, x_end = (
+            (half_widths[cause[0]] - 2, -half_widths[effect[0]]) if cause[1] else (port, port)
+        )
+        colour, width = (COLOURS[1], 1.6) if emphasised else (FAINT, 0.8)
+        arrow(axes, (x, start), (x_end, end), bend, colour, width, zorder=1 + emphasised)
+    for name, step in sorted(graph, key=lambda node: (node[1], order.index(node[0]))):
+        is_effect = (name, step) == target
+        marked = is_effect or graph.has_edge((name, step), target)
+        box = {
+            "boxstyle": "round,pad=0.3",
+            "facecolor": "#FBE3D4" if is_effect else "white",
+            "edgecolor": COLOURS[1] if marked else INK,
+            "linewidth": 1.4 if marked else 0.8,
+        }
+        weight, place = "bold" if is_effect else "normal", (2 * step, -ROW * order.index(name))
+        axes.text(*place, name, ha="center", va="center", size=10 * scale, weight=weight, bbox=box)
+    if in_time:
+        for x, heading in ((-2, "previous step"), (0, "current step")):
+            axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")
     return axes.figure
 
 
-@drawn_quietly
-def transition_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
-    """Draw one step of time: the previous step on the left, the current one on the right.
-
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Acyclic; nodes are `(name, -1)`, the previous step, and `(name, 0)`, the current.
-    into : str, optional
-        The variable whose direct causes stand out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Current variables stand in causal order, so that every arc on the right
-        leads downwards.
-
-    Raises
-    ------
-    InputError
-        If the graph has a cycle, or `into` is not one of its current variables.
-
-    Examples
-    --------
-    >>> graph = nx.DiGraph([(("age", -1), ("age", 0)), (("age", 0), ("income", 0))])
-    >>> figure = transition_graph(graph, into="income")
-    >>> sorted({text.get_text() for text in figure.axes[0].texts})
-    ['age', 'current step', 'income', 'previous step']
-    """
-    target = None if into is None else (into, 0)
-    _require_acyclic(graph, target)
-    current = [name for name, step in nx.lexicographical_topological_sort(graph) if step == 0]
-    places = {
-        (name, step): (0.0 if step == 0 else -2.0, -0.38 * current.index(name))
-        for name, step in graph.nodes
-    }
-    widest = max(_half_width(name) for name in current)
-    port, size = min(widest, 0.62) + 0.04, min(10, 10 * 0.62 / widest)
-    axes = _canvas((-2.65, WIDTH - 2.65), (-0.38 * len(current) + 0.1, 0.6))
-    for cause, effect in sorted(graph.edges, key=lambda edge: edge[1] == target):
-        (x, y), (x_effect, y_effect) = places[cause], places[effect]
-        if cause[1] == 0:  # an arc on the right, the wider the further it reaches
-            start, end, bend = (port, y), (port, y_effect), -0.5
-        else:
-            start = (x + _half_width(cause[0]), y)
-            end = (x_effect - _half_width(effect[0]), y_effect)
-            bend = 0.0
-        _edge(axes, start, end, effect == target, bend)
-    for (name, step), place in places.items():
-        is_cause = graph.has_edge((name, step), target)
-        _node(axes, place, name, (name, step) == target, is_cause, size)
-    for x, heading in ((-2.0, "previous step"), (0.0, "current step")):
-        axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")
-    return axes.figure
+def arrow(axes: Axes, start: tuple, end: tuple, bend=0.0, colour=INK, width=1.1, **options) -> None:
+    """Draw an arrow from place to place; a bend of 1 makes an arc half as wide as it is long."""
+    axes.add_patch(
+        FancyArrowPatch(
+            start,
+            end,
+            arrowstyle="-|>",
+            mutation_scale=9,
+            connectionstyle=f"arc3,rad={bend}",
+            color=colour,
+            linewidth=width,
+            **{"shrinkA": 0, "shrinkB": 0} | options,
+        )
+    )
 
 
 @drawn_quietly
@@ -357,15 +326,8 @@ def fit_quality(ours: pd.DataFrame, published: pd.DataFrame) -> Figure:
     """
     both = published.merge(ours, on=["variable", "measure"], suffixes=("_published", "_ours"))
     measures = list(both["measure"].unique())
-    counts = [int((both["measure"] == measure).sum()) for measure in measures]
-    figure, panels = plt.subplots(
-        len(measures),
-        1,
-        figsize=(WIDTH, 0.8 * len(measures) + 0.33 * len(both)),
-        height_ratios=[count + 1 for count in counts],
-        squeeze=False,
-        layout="constrained",
-    )
+    heights = [0.5 + 0.35 * (both["measure"] == measure).sum() for measure in measures]
+    figure, panels = _panels(heights, 0.3, sharex=False)
     for measure, axes in zip(measures, panels.flat, strict=True):
         rows = both[both["measure"] == measure].iloc[::-1]
         places = np.arange(len(rows))
@@ -378,15 +340,12 @@ def fit_quality(ours: pd.DataFrame, published: pd.DataFrame) -> Figure:
         axes.set_xlim(*((0.48, 1.0) if measure == "AUC" else (0.0, 1.0)))
         axes.grid(axis="x")
         axes.set_title(measure)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
 @drawn_quietly
-def trajectories(
-    worlds: dict[str, pd.DataFrame], of: Sequence[str | tuple[str, str]], band: float = 0.5
-) -> Figure:
+def trajectories(worlds: dict[str, pd.DataFrame], of: Sequence[str | tuple[str, str]]) -> Figure:
     """Draw how a population moves: means of numbers, shares of levels, step by step.
 
     Parameters
@@ -395,13 +354,6 @@ def trajectories(
         Name in the legend → long frame with columns `subject`, `t` and the variables.
     of : sequence of str or (str, str)
         One panel each: a numeric variable, or a categorical variable and its level.
-    band : float
-        The central share of subjects that the shade behind a mean covers.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Panels below each other, sharing the axis of steps.
 
     Raises
     ------
@@ -418,14 +370,7 @@ def trajectories(
     for name, world in worlds.items():
         names = [entry if isinstance(entry, str) else entry[0] for entry in of]
         _require_columns(world, ["t", *names], name)
-    figure, panels = plt.subplots(
-        len(of),
-        1,
-        figsize=(WIDTH, 1.75 * len(of) + 0.6),
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, panels = _panels([1.75] * len(of), 0.6)
     styles = ["-", "--", "-.", ":"]  # worlds that coincide stay visible
     for entry, axes in zip(of, panels.flat, strict=True):
         for k, (name, world) in enumerate(worlds.items()):
@@ -433,22 +378,21 @@ def trajectories(
             if isinstance(entry, str):
                 steps = world.groupby("t")[entry]
                 middle = steps.mean()
-                low, high = steps.quantile((1 - band) / 2), steps.quantile((1 + band) / 2)
+                low, high = steps.quantile(0.25), steps.quantile(0.75)
                 axes.fill_between(middle.index, low, high, color=colour, alpha=0.13, linewidth=0)
             else:
                 middle = 100 * (world[entry[0]] == entry[1]).groupby(world["t"]).mean()
             axes.plot(middle.index, middle, line, color=colour, label=name)
         axes.grid(axis="y")
         if isinstance(entry, str):
-            axes.set_title(f"{entry}: mean and middle {band:.0%}")
+            axes.set_title(f"{entry}: mean and middle 50%")
             _label_with_unit(axes, entry)
         else:
             axes.set_title(f"{entry[0]}: {entry[1]}")
             axes.set_ylabel("% of subjects")
             axes.set_ylim(bottom=0)
     _axis_of_steps(panels[-1, 0], next(iter(worlds.values()))["t"])
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=min(2, len(worlds)))
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
     return figure
 
 
@@ -495,15 +439,7 @@ def one_subject(worlds: dict[str, pd.DataFrame], subject: int, variables: Sequen
     one, other = lives.values()
     scales = {name: _levels_visited(one[name], other[name]) for name in variables}
     heights = [1.0 if levels is None else 0.45 + 0.3 * len(levels) for levels in scales.values()]
-    figure, panels = plt.subplots(
-        len(variables),
-        1,
-        figsize=(WIDTH, sum(heights) + 0.28 * len(variables) + 0.7),
-        height_ratios=heights,
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, panels = _panels(heights, 0.28 * len(variables) + 0.7)
     for name, axes in zip(variables, panels.flat, strict=True):
         levels = scales[name]
         for step in one.index[one[name].astype(object) != other[name].astype(object)]:
@@ -528,8 +464,7 @@ def one_subject(worlds: dict[str, pd.DataFrame], subject: int, variables: Sequen
             axes.set_ylim(-0.6, len(levels) - 0.4)
         axes.set_title(name)
     _axis_of_steps(panels[-1, 0], one.index)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=2)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
     return figure
 
 
@@ -543,10 +478,7 @@ def changed(shares: pd.DataFrame) -> Figure:
         Variables × steps: the share (0 to 1) of subjects whose value differs
         between two worlds, as :func:`lib.comparison.share_changed` gives it.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Cells say per cent; an empty cell is a value that nobody's world changes.
+    Cells say per cent; an empty cell is a value that nobody's world changes.
 
     Examples
     --------
@@ -577,15 +509,13 @@ def changed(shares: pd.DataFrame) -> Figure:
 
 
 @drawn_quietly
-def overlap(groups: dict[str, pd.Series], bins: int = 20) -> Figure:
+def overlap(groups: dict[str, pd.Series]) -> Figure:
     """Draw how the propensity of a treatment is distributed in each group of subjects.
 
     Parameters
     ----------
     groups : dict of str to pandas.Series
         Name in the legend → propensities, from 0 to 1, of the subjects of a group.
-    bins : int
-        Number of equal intervals.
 
     Returns
     -------
@@ -600,11 +530,9 @@ def overlap(groups: dict[str, pd.Series], bins: int = 20) -> Figure:
     'propensity'
     """
     figure, axes = plt.subplots(figsize=(WIDTH, 3.0), layout="constrained")
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.linspace(0, 1, 21)
     for k, (name, propensities) in enumerate(groups.items()):
-        shares = 100 * np.histogram(propensities, edges)[0] / max(1, len(propensities))
-        axes.stairs(shares, edges, color=COLOURS[k], linewidth=2, label=name)
-        axes.stairs(shares, edges, color=COLOURS[k], alpha=0.15, fill=True)
+        _outline(axes, propensities, edges, COLOURS[k], label=name)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlim(0, 1)
@@ -615,18 +543,23 @@ def overlap(groups: dict[str, pd.Series], bins: int = 20) -> Figure:
     return figure
 
 
+def _panels(heights: Sequence[float], room: float, columns: int = 1, sharex: bool = True) -> tuple:
+    """Return a figure, with room for titles and legend (inches), and its panels, row by row."""
+    return plt.subplots(
+        len(heights),
+        columns,
+        figsize=(WIDTH, sum(heights) + room),
+        height_ratios=heights,
+        sharex=sharex,
+        squeeze=False,
+        layout="constrained",
+    )
+
+
 def _require_columns(frame: pd.DataFrame, names: Sequence[str], holder: str) -> None:
     for name in names:
         if name not in frame.columns:
             raise InputError(f"variable {name!r} is not in {holder}: {one_of(frame.columns)}")
-
-
-def _require_acyclic(graph: nx.DiGraph, into) -> None:
-    if not nx.is_directed_acyclic_graph(graph):
-        cycle = " → ".join(str(cause) for cause, _ in nx.find_cycle(graph))
-        raise InputError(f"a causal graph has no cycle: found {cycle}")
-    if into is not None and into not in graph:
-        raise InputError(f"variable {into!r} is not in the graph: {one_of(graph.nodes)}")
 
 
 def _panel_height(column: pd.Series) -> float:
@@ -669,15 +602,19 @@ def _histograms(axes: Axes, values: dict[str, pd.Series], unit: str) -> None:
         low -= 0.5
     edges = low + width * np.arange(np.ceil((high - low) / width) + 1)
     for k, column in enumerate(values.values()):
-        shares = 100 * np.histogram(column, edges)[0] / len(column)
-        axes.stairs(shares, edges, color=COLOURS[k], linewidth=1.5)
-        axes.stairs(shares, edges, color=COLOURS[k], alpha=0.2, fill=True)
+        _outline(axes, column, edges, COLOURS[k])
     axes.grid(axis="y")
     axes.set_ylabel("%")
     axes.set_xlabel(unit)
     axes.locator_params(axis="x", nbins=2 if unit == DOLLARS else 4)
     if unit == DOLLARS:
         axes.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def _outline(axes: Axes, values: pd.Series, edges: np.ndarray, colour: str, label=None) -> None:
+    shares = 100 * np.histogram(values, edges)[0] / max(1, len(values))
+    axes.stairs(shares, edges, color=colour, linewidth=1.5, label=label)
+    axes.stairs(shares, edges, color=colour, alpha=0.2, fill=True)
 
 
 def _label_with_unit(axes: Axes, variable: str) -> None:
@@ -697,106 +634,3 @@ def _levels_visited(one: pd.Series, other: pd.Series) -> list[str] | None:
         return None
     visited = {*one.astype(str), *other.astype(str)}
     return [str(level) for level in one.cat.categories if str(level) in visited]
-
-
-def _places_in_layers(graph: nx.DiGraph, layers: list[list[str]]) -> dict[str, tuple]:
-    """Spread each layer over the width, in the order of where its causes stand."""
-    places = {}
-    for row, layer in enumerate(layers):
-        pulls = {}
-        for name in layer:
-            causes = [places[cause][0] for cause in graph.predecessors(name)]
-            pulls[name] = (float(np.mean(causes)) if causes else 0.0, name)
-        for position, name in enumerate(sorted(layer, key=pulls.get)):
-            places[name] = (WIDTH * ((position + 0.5) / len(layer) - 0.5), -ROW * row)
-    return places
-
-
-def _half_width(name: str) -> float:
-    """Estimate half the width of a node's box, in inches, from the letters of its name."""
-    return 0.06 + 0.042 * len(name)
-
-
-def _row_width(names: Sequence[str]) -> float:
-    return sum(2 * _half_width(name) + 0.1 for name in names)
-
-
-def _ports(cause: str, effect: str, places: dict[str, tuple]) -> tuple[tuple, tuple]:
-    """Let an edge leave below its cause and arrive above its effect, each edge at its own place."""
-    (x, y), (x_effect, y_effect) = places[cause], places[effect]
-    lean = np.clip((x_effect - x) / WIDTH, -0.8, 0.8)
-    start = (x + lean * _half_width(cause), y - HALF_HEIGHT)
-    end = (x_effect - lean * _half_width(effect), y_effect + HALF_HEIGHT)
-    return start, end
-
-
-def _clear_bend(start: tuple, end: tuple, others: dict[str, tuple]) -> float:
-    """Choose the gentlest bend of an edge that passes behind the fewest boxes."""
-    (x, y), (x_end, y_end) = start, end
-    along = np.linspace(0, 1, 40)
-
-    def boxes_crossed(bend: float) -> int:
-        # matplotlib's arc3 is a quadratic Bézier curve with this middle control point
-        control_x = (x + x_end) / 2 + bend * (y_end - y)
-        control_y = (y + y_end) / 2 - bend * (x_end - x)
-        curve_x = (1 - along) ** 2 * x + 2 * along * (1 - along) * control_x + along**2 * x_end
-        curve_y = (1 - along) ** 2 * y + 2 * along * (1 - along) * control_y + along**2 * y_end
-        outside = int((np.abs(curve_x) > WIDTH / 2).any())
-        return outside + sum(
-            int(
-                (
-                    (np.abs(curve_x - box_x) < _half_width(name) + 0.03)
-                    & (np.abs(curve_y - box_y) < HALF_HEIGHT + 0.03)
-                ).any()
-            )
-            for name, (box_x, box_y) in others.items()
-        )
-
-    bends = [0.0, *(side * bend / 10 for bend in range(1, 7) for side in (1, -1))]
-    return min(bends, key=boxes_crossed)
-
-
-def _canvas(x_limits: tuple[float, float], y_limits: tuple[float, float]) -> Axes:
-    """Make empty axes whose unit is one inch."""
-    size = (x_limits[1] - x_limits[0], y_limits[1] - y_limits[0])
-    axes = plt.figure(figsize=size).add_axes((0, 0, 1, 1), xlim=x_limits, ylim=y_limits)
-    axes.set_axis_off()
-    return axes
-
-
-def _edge(axes: Axes, start: tuple, end: tuple, emphasised: bool, bend: float) -> None:
-    axes.add_patch(
-        FancyArrowPatch(
-            start,
-            end,
-            arrowstyle="-|>",
-            mutation_scale=9,
-            connectionstyle=f"arc3,rad={bend}",
-            shrinkA=0,
-            shrinkB=0,
-            color=COLOURS[1] if emphasised else FAINT,
-            linewidth=1.6 if emphasised else 0.8,
-            zorder=2 if emphasised else 1,
-        )
-    )
-
-
-def _node(
-    axes: Axes, place: tuple, name: str, is_effect: bool, is_cause: bool, size: float = 10
-) -> None:
-    marked = is_effect or is_cause
-    axes.text(
-        *place,
-        name,
-        ha="center",
-        va="center",
-        size=size,
-        weight="bold" if is_effect else "normal",
-        zorder=3,
-        bbox={
-            "boxstyle": "round,pad=0.3",
-            "facecolor": "#FBE3D4" if is_effect else "white",
-            "edgecolor": COLOURS[1] if marked else INK,
-            "linewidth": 1.4 if marked else 0.8,
-        },
-    )

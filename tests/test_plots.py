@@ -48,7 +48,7 @@ def tick_labels(axes):
 
 def test_figures_are_drawn_in_our_style_and_no_setting_is_left_behind(graph):
     before = dict(plt.rcParams)
-    figure = plots.initial_graph(graph)
+    figure = plots.causal_graph(graph)
     assert dict(plt.rcParams) == before
     assert plt.get_fignums() == []
     assert figure.get_dpi() == plots.STYLE["figure.dpi"]
@@ -112,7 +112,7 @@ def test_shares_by_level_are_means_and_rare_levels_are_left_out(adult):
 
 
 def test_every_variable_of_a_graph_is_a_box_and_causes_stand_above_effects(graph):
-    figure = plots.initial_graph(graph)
+    figure = plots.causal_graph(graph)
     boxes = {text.get_text(): text.get_position() for text in figure.axes[0].texts}
     assert set(boxes) == set(graph.nodes)
     assert all(boxes[cause][1] > boxes[effect][1] for cause, effect in graph.edges)
@@ -120,7 +120,7 @@ def test_every_variable_of_a_graph_is_a_box_and_causes_stand_above_effects(graph
 
 
 def test_edges_into_the_chosen_variable_stand_out(graph):
-    figure = plots.initial_graph(graph, into="income")
+    figure = plots.causal_graph(graph, into="income")
     colours = [patch.get_edgecolor() for patch in figure.axes[0].patches]
     assert colours.count(to_rgba(plots.COLOURS[1])) == graph.in_degree("income")
 
@@ -132,7 +132,7 @@ def test_boxes_of_a_graph_do_not_overlap(count):
     graph.add_nodes_from(["another-variable", "and-one-more-here", "and-the-last-one"])
     steps = nx.DiGraph([((name, -1), (name, 0)) for name in graph])
     steps.add_edges_from(((a, 0), (b, 0)) for a, b in graph.edges)
-    for figure in (plots.initial_graph(graph), plots.transition_graph(steps)):
+    for figure in (plots.causal_graph(graph), plots.causal_graph(steps)):
         figure.canvas.draw()
         boxes = [text.get_window_extent() for text in figure.axes[0].texts]
         for i, box in enumerate(boxes):
@@ -142,7 +142,7 @@ def test_boxes_of_a_graph_do_not_overlap(count):
 
 def test_the_previous_step_stands_to_the_left():
     graph = nx.DiGraph([(("age", -1), ("age", 0)), (("age", 0), ("income", 0))])
-    figure = plots.transition_graph(graph, into="income")
+    figure = plots.causal_graph(graph, into="income")
     places = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
     ages = [place for name, place in places if name == "age"]
     assert len(ages) == 2 and ages[0][1] == ages[1][1] and ages[0][0] != ages[1][0]
@@ -150,16 +150,9 @@ def test_the_previous_step_stands_to_the_left():
 
 def test_a_cycle_and_an_unknown_variable_are_refused(graph):
     with pytest.raises(InputError, match="no cycle: found a → b"):
-        plots.initial_graph(nx.DiGraph([("a", "b"), ("b", "a")]))
+        plots.causal_graph(nx.DiGraph([("a", "b"), ("b", "a")]))
     with pytest.raises(InputError, match="'wealth' is not in the graph"):
-        plots.initial_graph(graph, into="wealth")
-
-
-def test_an_edge_bends_around_a_box_in_its_way():
-    places = {"a": (0.0, 0.0), "between": (0.0, -1.0), "b": (0.0, -2.0)}
-    start, end = plots._ports("a", "b", places)
-    assert plots._clear_bend(start, end, {}) == 0
-    assert plots._clear_bend(start, end, {"between": places["between"]}) != 0
+        plots.causal_graph(graph, into="wealth")
 
 
 def test_fit_quality_draws_both_values_of_every_published_variable():

@@ -13,15 +13,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 from matplotlib.ticker import LogLocator
 
 from lib.ccr.graphs import Chain
 from lib.ccr.scoring import CELLS, Scores
-from lib.plots import COLOURS, FAINT, INK, WIDTH, drawn_quietly
+from lib.plots import COLOURS, FAINT, INK, WIDTH, arrow, drawn_quietly
 
 #: Inches: the radius of a node, and the height of one edge along the chain.
 RADIUS, STEP = 0.17, 0.62
+
+#: Arrows end at the circles; matplotlib counts this in points.
+EDGE = {"colour": "#8A9299", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
 
 
 @drawn_quietly
@@ -58,14 +60,14 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
         axes.set_xlim(-WIDTH / 4, WIDTH / 4)
         axes.set_ylim(bottom - 0.25, 0.25)
     for cause, effect in chain.graph.edges:
-        _arrow(left, places[cause], places[effect])
+        arrow(left, places[cause], places[effect], **EDGE)
     spine = {node: (-0.35, places[node][1]) for node in chain.cut_tree}
     for cause, effect in nx.DiGraph(chain.quantities).edges:
         skipped = chain.cut_tree.index(effect) - chain.cut_tree.index(cause) - 1
         (x, y), (_, end) = spine[cause], spine[effect]
         # The further an arc reaches, the wider it is; a chord's middle is half its bend away.
         width = 0.48 * skipped
-        _arrow(right, (x, y), (x, end), bend=2 * width / (end - y))
+        arrow(right, (x, y), (x, end), 2 * width / (end - y), **EDGE)
         if pns is not None:
             text = f"{pns[cause, effect]:.2g}"
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
@@ -99,19 +101,13 @@ def responses(quantities: pd.DataFrame) -> Figure:
     [50.0, 50.0, 0.0]
     """
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
-    shares = {"never": 1 - always - follows, "follows": follows, "always": always}
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.9 + 0.3 * len(quantities)), layout="constrained")
-    rows, start = np.arange(len(quantities)), np.zeros(len(quantities))
-    for (name, share), colour in zip(shares.items(), (FAINT, COLOURS[0], COLOURS[4]), strict=True):
-        axes.barh(rows, 100 * share, 0.7, left=start, color=colour, label=name)
-        start = start + 100 * share.to_numpy()
-    axes.set_yticks(rows, [f"{cause} → {effect}" for cause, effect in quantities.index])
-    axes.invert_yaxis()
-    axes.set_xlim(0, 100)
-    axes.set_xlabel("% of samples")
-    axes.tick_params(axis="y", length=0)
-    figure.legend(loc="outside upper center", ncols=3)
-    return figure
+    shares = {
+        "never": 100 * (1 - always - follows),
+        "follows": 100 * follows,
+        "always": 100 * always,
+    }
+    pairs = [f"{cause} → {effect}" for cause, effect in quantities.index]
+    return _stacked_bars(shares, pairs, (FAINT, COLOURS[0], COLOURS[4]), "% of samples", 3)
 
 
 @drawn_quietly
@@ -194,17 +190,13 @@ def convergence(errors: pd.DataFrame) -> Figure:
 
 
 @drawn_quietly
-def estimates(scores: Mapping[str, Scores], quantity: str = "ATE", columns: int = 2) -> Figure:
-    """Draw what answers estimate against what is true, a panel for each reasoner.
+def estimates(scores: Mapping[str, Scores]) -> Figure:
+    """Draw the ATE that answers amount to against the exact one, a panel for each reasoner.
 
     Parameters
     ----------
     scores : mapping of str to Scores
         Of reasoners, by name.
-    quantity : str
-        One of :data:`lib.ccr.exact.COLUMNS`.
-    columns : int
-        Panels side by side.
 
     Returns
     -------
@@ -220,10 +212,10 @@ def estimates(scores: Mapping[str, Scores], quantity: str = "ATE", columns: int 
     >>> figure.axes[0].get_title("left")
     'perfect'
     """
-    rows = -(-len(scores) // columns)
+    rows = -(-len(scores) // 2)
     figure, panels = plt.subplots(
         rows,
-        columns,
+        2,
         figsize=(WIDTH, 0.5 + 2.1 * rows),
         sharex=True,
         sharey=True,
@@ -231,7 +223,7 @@ def estimates(scores: Mapping[str, Scores], quantity: str = "ATE", columns: int 
         layout="constrained",
     )
     for axes, (name, one) in zip(panels.flat, scores.items(), strict=False):
-        found = one.quantities[one.quantities["quantity"] == quantity]
+        found = one.quantities[one.quantities["quantity"] == "ATE"]
         ends = {task.number: task.world.chain.global_quantity for task in one.tasks.tasks}
         pairs = zip(found["task"], found["cause"], found["effect"], strict=True)
         whole = np.array([ends[task] == (cause, effect) for task, cause, effect in pairs])
@@ -243,12 +235,11 @@ def estimates(scores: Mapping[str, Scores], quantity: str = "ATE", columns: int 
         axes.grid()
     for axes in panels.flat[len(scores) :]:
         axes.set_visible(False)
-    for axes in panels.flat[len(scores) - columns : len(scores)]:
+    for axes in panels.flat[len(scores) - 2 : len(scores)]:
         axes.tick_params(labelbottom=True)  # nothing below it shows its ticks
-    figure.supxlabel(f"exact {quantity}", size=10.5)
-    figure.supylabel(f"{quantity} of the answers", size=10.5)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    figure.supxlabel("exact ATE", size=10.5)
+    figure.supylabel("ATE of the answers", size=10.5)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
 
 
@@ -274,23 +265,29 @@ def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['perfect']
     """
-    figure, axes = plt.subplots(figsize=(WIDTH, 1.7 + 0.34 * len(scores)), layout="constrained")
-    shares = {name: 100 * one.table["share"] for name, one in scores.items()}
-    table = pd.DataFrame(shares)
-    rows, start = np.arange(len(scores)), np.zeros(len(scores))
+    table = pd.DataFrame({name: 100 * one.table["share"] for name, one in scores.items()})
+    shares = {f"{ex}, {inside}": table.iloc[k] for k, (ex, inside) in enumerate(CELLS)}
     # Blue is valid, orange invalid; the paler, the less consistent.
     colours = [COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF"]
-    for position, (external, internal) in enumerate(CELLS):
-        share = table.iloc[position].to_numpy()
-        label = f"{external}, {internal}"
-        axes.barh(rows, share, 0.7, left=start, color=colours[position], label=label)
-        start = start + share
-    axes.set_yticks(rows, list(scores))
+    return _stacked_bars(shares, list(scores), colours, "% of compositions", 2)
+
+
+def _stacked_bars(
+    shares: Mapping[str, pd.Series], rows: list[str], colours: Sequence[str], label: str, ncols: int
+) -> Figure:
+    """Draw a bar for each row, of parts in per cent, the first row at the top."""
+    height = 0.6 + 0.3 * -(-len(shares) // ncols) + 0.32 * len(rows)
+    figure, axes = plt.subplots(figsize=(WIDTH, height), layout="constrained")
+    start = np.zeros(len(rows))
+    for (name, share), colour in zip(shares.items(), colours, strict=True):
+        axes.barh(range(len(rows)), share, 0.7, left=start, color=colour, label=name)
+        start = start + share.to_numpy()
+    axes.set_yticks(range(len(rows)), rows)
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
-    axes.set_xlabel("% of compositions")
+    axes.set_xlabel(label)
     axes.tick_params(axis="y", length=0)
-    figure.legend(loc="outside upper center", ncols=2)
+    figure.legend(loc="outside upper center", ncols=ncols)
     return figure
 
 
@@ -307,23 +304,6 @@ def _places(chain: Chain) -> dict[int, tuple[float, float]]:
             side = -side
         top -= height
     return places
-
-
-def _arrow(axes: Axes, start: tuple, end: tuple, bend: float = 0.0) -> None:
-    shrink = 72 * RADIUS
-    axes.add_patch(
-        FancyArrowPatch(
-            start,
-            end,
-            arrowstyle="-|>",
-            mutation_scale=10,
-            connectionstyle=f"arc3,rad={bend}",
-            shrinkA=shrink,
-            shrinkB=shrink,
-            color="#8A9299",
-            linewidth=1.1,
-        )
-    )
 
 
 def _circle(axes: Axes, place: tuple, node: int, in_cut_tree: bool) -> None:
