@@ -216,14 +216,14 @@ def _sample(
                        --do studies 1 "Full-time studies"
       python -m lib sample my_model.yml --table my_table.csv -n 1000 -o mine.parquet
     """
-    from lib.income import simulator_for
+    from lib.income import fitted_simulator
 
     if not output.resolve().parent.is_dir():
         raise InputError(f"folder {output.resolve().parent} does not exist")
     for variable, step, _ in done:
         if step != "always" and not step.isdecimal():
             raise InputError(f"--do {variable}: step {step!r} is no number, nor always")
-    simulator = simulator_for(specification, table, fit_seed)
+    simulator = fitted_simulator(specification, fit_seed, table=table)
     do: dict[str, dict[int | range, str | float]] = {}
     for variable, step, value in done:
         if simulator.kinds_.get(variable, "unknown") is None:  # neither unknown nor a level

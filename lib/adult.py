@@ -35,40 +35,15 @@ ADULT_MD5 = "5d7c39d7b8804f071cdd1f2a7c460872"
 
 #: The fields of a record, in the order of the file.
 FIELDS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
+    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
+    *("native-country", "income"),
 ]
 
 #: Levels of education, from the lowest (`education-num` 1) to the highest (16).
 EDUCATION_LEVELS = [
-    "Preschool",
-    "1st-4th",
-    "5th-6th",
-    "7th-8th",
-    "9th",
-    "10th",
-    "11th",
-    "12th",
-    "HS-grad",
-    "Some-college",
-    "Assoc-voc",
-    "Assoc-acdm",
-    "Bachelors",
-    "Masters",
-    "Prof-school",
+    *("Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad"),
+    *("Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school"),
     "Doctorate",
 ]
 
@@ -119,11 +94,7 @@ def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     ``capital-net = capital-gain - capital-loss`` (US dollars), and the three
     kinds of marriage become one (paper, Section 3.1).
 
-    Parameters
-    ----------
-    path : path-like, optional
-        A copy of UCI's `adult.data`, plain or gzipped; by default the one that
-        ships with the book.
+    `path` is that of :func:`read_adult`, and what it refuses is refused here.
 
     Returns
     -------
@@ -132,11 +103,6 @@ def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
         to the highest, the other variables in alphabetical order. Numbers are
         floats: `age` (years), `education-num` (1 to 16), `capital-net` (US
         dollars), `hours-per-week` (hours).
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or its bytes are not those of `adult.data`.
 
     Examples
     --------

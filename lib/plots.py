@@ -107,6 +107,9 @@ def marginals(
 ) -> Figure:
     """Draw how each variable is distributed: bars of shares, histograms of numbers.
 
+    One panel a variable, shares in per cent of each cohort. The axis of a
+    number is cut at the 0.5 and 99.5 percentiles of the cohorts together.
+
     Of a variable with more than 16 levels, the six most frequent ones are drawn.
 
     Parameters
@@ -116,12 +119,6 @@ def marginals(
         levels are the most frequent.
     variables : sequence of str, optional
         What to draw; by default all columns of the first cohort.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel a variable, shares in per cent of each cohort. The axis of a
-        number is cut at the 0.5 and 99.5 percentiles of the cohorts together.
 
     Raises
     ------
@@ -162,6 +159,8 @@ def marginals(
 def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str]) -> Figure:
     r"""Draw how often an outcome has a level, for each level of other variables.
 
+    Shares in per cent, with the share of everyone as a dashed line.
+
     A line reaches 1.96 standard errors to both sides of a share,
     :math:`\sqrt{s(1-s)/n}`; levels with fewer than 30 subjects are left out.
 
@@ -173,11 +172,6 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
         A categorical column, and the level whose share is drawn.
     by : sequence of str
         Categorical columns, one panel each.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Shares in per cent, with the share of everyone as a dashed line.
 
     Raises
     ------
@@ -307,16 +301,13 @@ def arrow(axes: Axes, start: tuple, end: tuple, bend=0.0, colour=INK, width=1.1,
 def fit_quality(ours: pd.DataFrame, published: pd.DataFrame) -> Figure:
     """Draw the quality of each fit beside the published one.
 
+    AUC is 0.5 for a guess and 1 for a certain answer; R² is 0 and 1.
+
     Parameters
     ----------
     ours, published : pandas.DataFrame
         Columns `variable`, `measure` (`AUC` or `R²`) and `value`. Variables are
         drawn in the published order; those that only we know are left out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        AUC is 0.5 for a guess and 1 for a certain answer; R² is 0 and 1.
 
     Examples
     --------
@@ -400,6 +391,9 @@ def trajectories(worlds: dict[str, pd.DataFrame], of: Sequence[str | tuple[str, 
 def one_subject(worlds: dict[str, pd.DataFrame], subject: int, variables: Sequence[str]) -> Figure:
     """Follow one subject through two worlds; steps at which they differ are shaded.
 
+    Levels of a categorical variable stand on the vertical axis in their own
+    order, those that the subject visits in either world.
+
     Parameters
     ----------
     worlds : dict of str to pandas.DataFrame
@@ -408,12 +402,6 @@ def one_subject(worlds: dict[str, pd.DataFrame], subject: int, variables: Sequen
         Whom to follow.
     variables : sequence of str
         One panel each, below each other.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Levels of a categorical variable stand on the vertical axis in their own
-        order, those that the subject visits in either world.
 
     Raises
     ------
@@ -512,16 +500,13 @@ def changed(shares: pd.DataFrame) -> Figure:
 def overlap(groups: dict[str, pd.Series]) -> Figure:
     """Draw how the propensity of a treatment is distributed in each group of subjects.
 
+    Shares of each group in per cent, on a logarithmic axis: rare subjects are
+    the ones that overlap is about.
+
     Parameters
     ----------
     groups : dict of str to pandas.Series
         Name in the legend → propensities, from 0 to 1, of the subjects of a group.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Shares of each group in per cent, on a logarithmic axis: rare subjects are
-        the ones that overlap is about.
 
     Examples
     --------

@@ -100,11 +100,6 @@ def publish(folder: str | os.PathLike, description: Description) -> Path:
         Holds one `TABLE.parquet` for each table of the description.
     description : Description
 
-    Returns
-    -------
-    pathlib.Path
-        The folder.
-
     Raises
     ------
     InputError

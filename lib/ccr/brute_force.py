@@ -33,11 +33,6 @@ def enumerated_quantities(world: World) -> pd.DataFrame:
     world : World
         At most 20 nodes.
 
-    Returns
-    -------
-    pandas.DataFrame
-        As :func:`lib.ccr.exact.exact_quantities`.
-
     Raises
     ------
     InputError

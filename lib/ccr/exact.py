@@ -50,7 +50,7 @@ NEVER, FOLLOWS, ALWAYS = range(3)
 
 
 def responses(world: World, component: int) -> tuple[float, float, float]:
-    """Return the probabilities that a component's sink never, or always, is true, or follows.
+    """Return the probabilities that a component's sink is never true, follows, or is always true.
 
     With the source given, the other nodes of a component form a path, of which a
     wheel's sink also sees the first node. The joint distribution of the responses
@@ -62,10 +62,6 @@ def responses(world: World, component: int) -> tuple[float, float, float]:
     world : World
     component : int
         Its position in the chain.
-
-    Returns
-    -------
-    never, follows, always : float
 
     Examples
     --------

@@ -68,10 +68,6 @@ def ccr(theme: str = "candy_party", n_samples: int = 10, **parameters) -> Task:
     **parameters
         Those of :func:`lib.ccr.generate`.
 
-    Returns
-    -------
-    inspect_ai.Task
-
     Raises
     ------
     InputError
@@ -128,11 +124,6 @@ def from_log(path: str | os.PathLike) -> tuple[Tasks, np.ndarray]:
     ----------
     path : path-like
         Of a log of the task :func:`ccr`.
-
-    Returns
-    -------
-    tasks : Tasks
-    answers : numpy.ndarray of int8, shape (prompts,)
 
     Raises
     ------

@@ -30,17 +30,14 @@ EDGE = {"colour": "#8A9299", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
 def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None = None) -> Figure:
     """Draw a chain of components and, beside it, its commutative cut tree.
 
+    Causes above their effects; root, cutpoints and leaf at the same height in
+    both pictures. Components bulge to the right and to the left in turns.
+
     Parameters
     ----------
     chain : Chain
     pns : mapping of pairs to float, optional
         Written on the edges of the cut tree.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Causes above their effects; root, cutpoints and leaf at the same height in
-        both pictures. Components bulge to the right and to the left in turns.
 
     Examples
     --------
@@ -82,15 +79,12 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
 def responses(quantities: pd.DataFrame) -> Figure:
     """Draw how often each effect never, or always, is true, or follows its cause.
 
+    One bar a pair, in per cent of all samples.
+
     Parameters
     ----------
     quantities : pandas.DataFrame
         Of one world, as :func:`lib.ccr.exact.exact_quantities` gives them.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One bar a pair, in per cent of all samples.
 
     Examples
     --------
@@ -114,6 +108,8 @@ def responses(quantities: pd.DataFrame) -> Figure:
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
     """Draw distribution functions of a positive quantity, on a logarithmic axis.
 
+    For every value, the share of values that are smaller, in per cent.
+
     Parameters
     ----------
     values : mapping of str to sequence of float
@@ -122,11 +118,6 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
         What they are.
     mark : float
         Drawn as a dashed line.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        For every value, the share of values that are smaller, in per cent.
 
     Examples
     --------
@@ -153,16 +144,13 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
 def convergence(errors: pd.DataFrame) -> Figure:
     """Draw the error of estimates against the number of samples, with the expected band.
 
+    Both axes logarithmic: an error that falls as one over the root of n is a
+    straight line.
+
     Parameters
     ----------
     errors : pandas.DataFrame
         As :func:`lib.ccr.agreement.convergence` returns it.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Both axes logarithmic: an error that falls as one over the root of n is a
-        straight line.
 
     Examples
     --------
@@ -193,16 +181,13 @@ def convergence(errors: pd.DataFrame) -> Figure:
 def estimates(scores: Mapping[str, Scores]) -> Figure:
     """Draw the ATE that answers amount to against the exact one, a panel for each reasoner.
 
+    One dot for every pair of every task; root and leaf stand out. Right is the
+    dashed diagonal.
+
     Parameters
     ----------
     scores : mapping of str to Scores
         Of reasoners, by name.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One dot for every pair of every task; root and leaf stand out. Right is the
-        dashed diagonal.
 
     Examples
     --------
@@ -247,15 +232,12 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
 def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     """Draw which share of its compositions is valid or not, consistent or not.
 
+    One bar for each reasoner, in per cent of compositions, averaged over tasks.
+
     Parameters
     ----------
     scores : mapping of str to Scores
         Of reasoners, by name.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One bar for each reasoner, in per cent of compositions, averaged over tasks.
 
     Examples
     --------

@@ -46,7 +46,7 @@ _DO = (
 
 
 def read(context: str, question: str, theme: str | Theme | None = None) -> int:
-    """Answer a question from the text alone.
+    """Answer a question from the text alone: 1 for yes, 0 for no.
 
     Parameters
     ----------
@@ -56,11 +56,6 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
         Factual or interventional.
     theme : str or Theme, optional
         Whose words these are; if not given, all of :mod:`lib.ccr.themes` are tried.
-
-    Returns
-    -------
-    int
-        1 for yes, 0 for no.
 
     Raises
     ------

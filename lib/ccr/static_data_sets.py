@@ -192,11 +192,6 @@ def build(tasks: Tasks, folder: str | os.PathLike, date: str) -> Path:
     date : str
         Of publication, as 2026-01-31.
 
-    Returns
-    -------
-    pathlib.Path
-        The folder.
-
     Raises
     ------
     InputError

@@ -238,11 +238,6 @@ class Tasks:
         folder : path-like
             Made if it does not exist; files appear, or are replaced, when all are complete.
 
-        Returns
-        -------
-        pathlib.Path
-            The folder.
-
         Raises
         ------
         InputError
@@ -327,10 +322,6 @@ def generate(
         Tell details that do not matter.
     only_changed : bool
         Keep of the interventional prompts those that the intervention changes.
-
-    Returns
-    -------
-    Tasks
 
     Raises
     ------

@@ -128,10 +128,6 @@ def random_world(
     probabilities : sequence of float
         What a node's probability is drawn from, evenly.
 
-    Returns
-    -------
-    World
-
     Raises
     ------
     InputError

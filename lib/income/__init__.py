@@ -16,63 +16,35 @@ SPECIFICATIONS = ROOT / "data" / "specs"
 
 
 def fitted_simulator(
-    specification: str = "income_scm_1.0", seed: int = 0, coupling: str = "gumbel"
+    specification: str = "income_scm_1.0",
+    seed: int = 0,
+    coupling: str = "gumbel",
+    table: str | os.PathLike | None = None,
 ) -> Simulator:
-    """Return a simulator fitted to Adult; the fit is kept on disk and made once.
+    """Return a fitted simulator; the fit is kept on disk and made once.
 
     Parameters
     ----------
     specification : str
-        A file of `data/specs` without its ending: `income_scm_1.0`, faithful to
-        the published data, or `income_scm_1.1`, as the paper's authors meant it.
+        The path of a YAML file, or a file of `data/specs` without its ending: `income_scm_1.0`,
+        faithful to the published data, or `income_scm_1.1`, as the paper's authors meant it.
     seed : int
         Of the fit.
     coupling : {'gumbel', 'inverse_cdf'}
         See :class:`~lib.scm.simulator.Simulator`.
-
-    Returns
-    -------
-    Simulator
+    table : path-like, optional
+        A CSV or Parquet file with a column for each variable; Adult by default.
 
     Raises
     ------
     InputError
-        If there is no such specification.
+        If a file cannot be read, or what it says breaks a rule.
 
     Examples
     --------
     >>> fitted_simulator("income_scm_2.0")
     Traceback (most recent call last):
     lib.errors.InputError: specification 'income_scm_2.0' is unknown: expected one of ...
-    """
-    return simulator_for(specification, seed=seed, coupling=coupling)
-
-
-def simulator_for(
-    specification: str,
-    table: str | os.PathLike | None = None,
-    seed: int = 0,
-    coupling: str = "gumbel",
-) -> Simulator:
-    """Return a simulator fitted to a table of your own; the fit is kept on disk.
-
-    Parameters
-    ----------
-    specification : str
-        A file of `data/specs` without its ending, or the path of a YAML file.
-    table : path-like, optional
-        A CSV or Parquet file with a column for each variable; Adult by default.
-    seed, coupling
-        As for :func:`fitted_simulator`.
-
-    Returns
-    -------
-    Simulator
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or what it says breaks a rule.
     """
     path = SPECIFICATIONS / f"{specification}.yml"
     if not path.is_file():

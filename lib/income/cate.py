@@ -117,10 +117,6 @@ def effect_data(
     treatment, control : str
         Levels of `studies`.
 
-    Returns
-    -------
-    EffectData
-
     Raises
     ------
     InputError

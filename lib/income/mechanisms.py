@@ -44,17 +44,14 @@ from lib.scm.mechanisms import (
     is_level,
     levels_of,
     mean_over_trees,
+    named,
     normalised,
     parameters,
     stay_or_redraw,
 )
 
-FULL_TIME, DAY, EVENING, NO_STUDIES = (
-    "Full-time studies",
-    "Day course",
-    "Evening course",
-    "No studies",
-)
+FULL_TIME, DAY = "Full-time studies", "Day course"
+EVENING, NO_STUDIES = "Evening course", "No studies"
 
 #: The levels of `studies`, which Adult does not have.
 STUDIES = pd.CategoricalDtype([NO_STUDIES, EVENING, DAY, FULL_TIME])
@@ -566,20 +563,4 @@ class IncomeTransition(Mechanism):
 
 
 #: The names that a specification of IncomeSCM may use beside the general ones.
-MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.__name__: kind
-    for kind in (
-        EducationNumSampler,
-        EducationTransition,
-        WorkclassTransition,
-        MaritalStatusTransition,
-        OccupationTransition,
-        RelationshipTransition,
-        HoursPerWeekTransition,
-        CapitalTransition,
-        StudiesSampler,
-        StudiesTransition,
-        IncomeSampler,
-        IncomeTransition,
-    )
-}
+MECHANISMS: dict[str, type[Mechanism]] = named(globals())

@@ -23,6 +23,7 @@ specification language (IncomeSCM paper, Section 4).
 """
 
 import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
@@ -205,11 +206,6 @@ class Mechanism(ABC):
             The variable's own column; None if the table has none.
         seed : int
             Of whatever is random in fitting.
-
-        Returns
-        -------
-        Mechanism
-            Itself.
         """
         return self
 
@@ -922,27 +918,23 @@ def _rows(parents: Parents, chosen: np.ndarray) -> Parents:
     return Parents({name: column[chosen] for name, column in parents.items()})
 
 
+def named(of_module: Mapping) -> dict[str, type[Mechanism]]:
+    """Return the mechanisms that a module defines and that can be made, by name."""
+    return {
+        name: kind
+        for name, kind in of_module.items()
+        if inspect.isclass(kind)
+        and issubclass(kind, Mechanism)
+        and kind.__module__ == of_module["__name__"]
+        and not inspect.isabstract(kind)
+    }
+
+
 #: The names that a specification may use, and what they stand for.
 MECHANISMS: dict[str, type[Mechanism]] = {
     "None": KeepPrevious,
     "gaussian": GaussianVariable,
     "multinomial": MultinomialVariable,
     "bernoulli": BernoulliVariable,
-} | {
-    kind.__name__: kind
-    for kind in (
-        ConstantSampler,
-        IncrementSampler,
-        GaussianVariable,
-        MultinomialVariable,
-        BernoulliVariable,
-        LogisticSampler,
-        LogisticTransitionSampler,
-        RandomForestClassifierSampler,
-        LinearGaussianSampler,
-        GaussianRegressionSampler,
-        GaussianRandomForestSampler,
-        UniformRegressionSampler,
-        ZeroOrGaussianRegressionSampler,
-    )
+    **named(globals()),
 }

@@ -101,11 +101,6 @@ class Simulator(BaseEstimator):
         seed : int
             Of what is random in fitting; scikit-learn's `random_state` is this number.
 
-        Returns
-        -------
-        Simulator
-            Itself, fitted.
-
         Raises
         ------
         InputError
@@ -298,11 +293,6 @@ class Simulator(BaseEstimator):
             Called with the number of subjects written so far, after every block.
         **options
             The other parameters of :meth:`blocks`.
-
-        Returns
-        -------
-        pathlib.Path
-            The file.
 
         Raises
         ------

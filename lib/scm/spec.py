@@ -154,10 +154,6 @@ class Specification:
         types : mapping of str to type, optional
             Mechanisms of your own, by the names that the specification gives them.
 
-        Returns
-        -------
-        Specification
-
         Raises
         ------
         InputError
