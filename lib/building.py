@@ -85,10 +85,7 @@ def build(
                 for page in stale
             ]
             outcome.problems += execute(runs, workers, book=book)
-            table, path = status_table(pages, book), book.executed / "status_table.md"
-            # The renderer reads again what is newer.
-            if not path.is_file() or path.read_text(encoding="utf-8") != table:
-                write_text(path, table)
+            write_text(book.executed / "status_table.md", status_table(pages, book))
             outcome.problems += [
                 f"_toc.yml lists book/executed/{name}, and there is no such page: "
                 f"edition {edition} does not make it, or it failed"

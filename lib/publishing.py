@@ -143,8 +143,8 @@ def croissant(folder: Path, description: Description) -> dict:
     """
     files, records = [], []
     for table, meanings in description.columns.items():
-        path = folder / f"{table}.parquet"
         file = f"{table}.parquet"
+        path = folder / file
         files.append(
             {
                 "@type": "cr:FileObject",
@@ -153,7 +153,7 @@ def croissant(folder: Path, description: Description) -> dict:
                 "contentUrl": file,
                 "contentSize": f"{path.stat().st_size} B",
                 "encodingFormat": "application/x-parquet",
-                "sha256": _sha256(path),
+                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
             }
         )
         fields = [
@@ -243,8 +243,3 @@ def _data_type(kind: pa.DataType) -> dict:
     if pa.types.is_integer(kind):
         return {"dataType": "sc:Integer"}
     return {"dataType": "sc:Float" if pa.types.is_floating(kind) else "sc:Text"}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -50,29 +50,21 @@ class Configuration:
     published: bool = False
 
 
+_SMALL = ((3, 3, 3), (4, 4, 4))
+
 #: By name; the first two as published, without a floor.
 CONFIGURATIONS = {
     "clinical_notes_v0": Configuration(
-        "clinical_notes",
-        ((3, 3, 3), (4, 4, 4)),
-        "wheel",
-        "or, and at the leaf",
-        n_samples=5_000,
-        published=True,
+        "clinical_notes", _SMALL, "wheel", "or, and at the leaf", 5_000, published=True
     ),
     "flu_vaccine_v0": Configuration(
-        "flu_vaccine",
-        ((3, 3, 3), (4, 4, 4), (6, 6, 6), (8, 6, 8)),
-        "cycle",
-        "random",
-        n_samples=2_000,
-        published=True,
+        "flu_vaccine", (*_SMALL, (6, 6, 6), (8, 6, 8)), "cycle", "random", 2_000, published=True
     ),
     "candy_party_v0": Configuration(
-        "candy_party", ((3, 3, 3), (4, 4, 4)), "mixed", "random", n_samples=2_000, least_pns=0.02
+        "candy_party", _SMALL, "mixed", "random", 2_000, least_pns=0.02
     ),
     "flower_garden_v0": Configuration(
-        "flower_garden", ((3, 3, 3), (4, 4, 4)), "mixed", "random", n_samples=2_000, least_pns=0.02
+        "flower_garden", _SMALL, "mixed", "random", 2_000, least_pns=0.02
     ),
 }
 
@@ -217,9 +209,8 @@ def _about(tasks: Tasks) -> str:
     graphs = ", ".join(str(list(graph)) for graph in configuration.graphs)
     origin = (
         "The configuration is that of a set published with CCR.GB; stories and samples are new. "
-        if configuration.published
-        else ""
     )
+    origin = origin if configuration.published else ""
     return (
         f"{len(tasks):,} prompts about {len(tasks.tasks)} random worlds of true and false, told as "
         f"stories of the theme `{configuration.theme}`, with questions to be answered by yes or "

@@ -67,12 +67,9 @@ class Task:
     def questions(self) -> pd.DataFrame:
         """One row a question: `cause` and `value` (-1 if factual), `effect`, and its text."""
         tree = self.world.chain.cut_tree
+        pairs = itertools.combinations(tree, 2)
         rows = [(-1, -1, effect) for effect in tree]
-        rows += [
-            (cause, value, effect)
-            for cause, effect in itertools.combinations(tree, 2)
-            for value in (1, 0)
-        ]
+        rows += [(cause, value, effect) for cause, effect in pairs for value in (1, 0)]
         frame = pd.DataFrame(rows, columns=["cause", "value", "effect"])
         frame["text"] = [
             self.story.question(effect, None if cause < 0 else cause, value == 1)
@@ -338,14 +335,11 @@ def generate(
     theme = find_theme(theme)
     if isinstance(n_per_bcc, int):
         raise InputError(f"n_per_bcc must list the nodes of each component: found {n_per_bcc}")
-    for name, number, least in (
-        ("n_tasks", n_tasks, 1),
-        ("n_samples", n_samples, 1),
-        ("n_wordings", n_wordings, 1),
-        ("first_task", first_task, 0),
-        ("seed", seed, 0),
-    ):
-        check_count(name, number, least)
+    counts = {"n_tasks": n_tasks, "n_samples": n_samples, "n_wordings": n_wordings}
+    for name, number in counts.items():
+        check_count(name, number, least=1)
+    for name, number in {"first_task": first_task, "seed": seed}.items():
+        check_count(name, number, least=0)
     if not 0 <= least_pns < 1:
         raise InputError(f"least_pns must be at least 0 and below 1: found {least_pns}")
     if not 0 <= balance < 0.5:

@@ -11,6 +11,8 @@ References
    simulator and causal estimation benchmark. arXiv:2405.16069, Tables 1 and 4.
 """
 
+from pathlib import Path
+
 import pandas as pd
 
 from lib import ROOT
@@ -163,15 +165,7 @@ def published_characteristics(cohort: str, source: str) -> pd.DataFrame:
     10     age        lower quartile   28.0
     11     age        upper quartile   47.0
     """
-    published = pd.read_csv(PUBLISHED_CHARACTERISTICS, keep_default_na=False)
-    if cohort not in set(published["cohort"]):
-        raise InputError(f"cohort {cohort!r} is unknown: {one_of(published['cohort'].unique())}")
-    published = published[published["cohort"] == cohort]
-    if source not in set(published["source"]):
-        raise InputError(
-            f"source {source!r} says nothing of {cohort}: {one_of(published['source'].unique())}"
-        )
-    published = published[published["source"] == source]
+    published = _published(PUBLISHED_CHARACTERISTICS, cohort=cohort, source=source)
     published = published[~published["statistic"].isin(FIT_MEASURES)]
     return published[[*NAMES, "value"]].reset_index(drop=True)
 
@@ -179,11 +173,7 @@ def published_characteristics(cohort: str, source: str) -> pd.DataFrame:
 def published_fit_quality() -> pd.DataFrame:
     """Read how well the paper's initial mechanisms fit Adult (Table 1, last column).
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `variable`, `measure` (`AUC` or `R²`, both in sample) and `value`,
-        with two decimals.
+    `measure` is `AUC` or `R²`, both in sample.
 
     Examples
     --------
@@ -193,7 +183,7 @@ def published_fit_quality() -> pd.DataFrame:
     1  workclass     AUC   0.70
     2 occupation     AUC   0.81
     """
-    published = pd.read_csv(PUBLISHED_CHARACTERISTICS, keep_default_na=False)
+    published = _published(PUBLISHED_CHARACTERISTICS)
     published = published[published["statistic"].isin(FIT_MEASURES)].reset_index(drop=True)
     return published.rename(columns={"statistic": "measure"})[["variable", "measure", "value"]]
 
@@ -209,7 +199,7 @@ def published_effect(source: str) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Name of the quantity → its value in US dollars.
+        In US dollars, by name.
 
     Raises
     ------
@@ -223,10 +213,7 @@ def published_effect(source: str) -> dict[str, float]:
     >>> published_effect("paper, caption of Table 2")["average effect"]
     40919.0
     """
-    published = pd.read_csv(PUBLISHED_EFFECT)
-    if source not in set(published["source"]):
-        raise InputError(f"source {source!r} is unknown: {one_of(published['source'].unique())}")
-    published = published[published["source"] == source]
+    published = _published(PUBLISHED_EFFECT, source=source)
     return dict(zip(published["quantity"], published["value"].astype(float), strict=True))
 
 
@@ -304,6 +291,16 @@ def compare(ours: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     return both[[*NAMES, "ours", "published", "difference", "unit"]]
 
 
+def _published(path: Path, **chosen: str) -> pd.DataFrame:
+    """Read the published facts in which each of these columns has the value chosen."""
+    facts = pd.read_csv(path, keep_default_na=False)
+    for column, value in chosen.items():
+        if value not in set(facts[column]):
+            raise InputError(f"{column} {value!r} is unknown: {one_of(facts[column].unique())}")
+        facts = facts[facts[column] == value]
+    return facts
+
+
 def _cell(facts: pd.Series) -> str:
     """Write the facts of one row as the paper does."""
     known = facts.dropna()
@@ -312,11 +309,9 @@ def _cell(facts: pd.Series) -> str:
         if "lower quartile" in known:
             text += f" ({_number(known['lower quartile'])} to {_number(known['upper quartile'])})"
         return text
-    count = f"{known['count']:,.0f}" if "count" in known else ""
-    share = f"{known['share']:.1f} %" if "share" in known else ""
-    if count and share:
-        return f"{count} ({share})"
-    return count or share
+    count = [f"{known['count']:,.0f}"] if "count" in known else []
+    share = f"{known['share']:.1f} %" if "share" in known else None
+    return " ".join([*count, f"({share})" if count else share] if share else count)
 
 
 def _number(value: float) -> str:

@@ -215,16 +215,8 @@ class Simulator(BaseEstimator):
             if start is None:
                 raise InputError("n, the number of subjects, is missing")
             n = len(start)
-        blocks = self.blocks(
-            n=n,
-            horizon=horizon,
-            seed=seed,
-            do=do,
-            start=start,
-            first=first,
-            n_jobs=n_jobs,
-            block=-(-n // joblib.effective_n_jobs(n_jobs)) if isinstance(n, int) else n,
-        )
+        block = -(-n // joblib.effective_n_jobs(n_jobs)) if isinstance(n, int) else n
+        blocks = self.blocks(n, horizon, seed, do, start, first, n_jobs, block)
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(
@@ -238,14 +230,7 @@ class Simulator(BaseEstimator):
         n_jobs: int = 1,
         block: int = SUBJECTS_PER_BLOCK,
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample` in blocks of subjects, in order.
-
-        Parameters
-        ----------
-        block : int
-            Subjects a block; the rows do not depend on it. The other parameters are
-            those of :meth:`sample`.
-        """
+        """Yield the frame of :meth:`sample` in blocks of so many subjects, in order."""
         check_is_fitted(self, "kinds_")
         for name, number in {"n": n, "horizon": horizon, "block": block}.items():
             check_count(name, number, least=1)
@@ -287,12 +272,10 @@ class Simulator(BaseEstimator):
         ----------
         path : path-like
             The file to write; it appears, or is replaced, when it is complete.
-        n, horizon : int
-            As for :meth:`sample`.
         report : callable, optional
             Called with the number of subjects written so far, after every block.
-        **options
-            The other parameters of :meth:`blocks`.
+        n, horizon, **options
+            Parameters of :meth:`blocks`.
 
         Raises
         ------
@@ -406,20 +389,13 @@ class Simulator(BaseEstimator):
         order: list[list[str]],
         states: Mapping[str, Column] | None,
     ) -> pd.DataFrame:
-        kept = {
-            name: np.empty(
-                (len(subjects), len(steps)), dtype=float if kind is None else _code_type(kind)
-            )
-            for name, kind in self.kinds_.items()
-        }
+        shape = (len(subjects), len(steps))
+        kept = {name: np.empty(shape, _code_type(kind)) for name, kind in self.kinds_.items()}
         before: Mapping[str, Column] = {}
         for step in steps:
-            given = step == steps.start and states is not None
-            now = (
-                states
-                if given
-                else self._step(subjects, step, seed, interventions, order[min(step, 1)], before)
-            )
+            now = states if step == steps.start else None
+            if now is None:
+                now = self._step(subjects, step, seed, interventions, order[min(step, 1)], before)
             for name, column in now.items():
                 kept[name][:, step - steps.start] = getattr(column, "codes", column)
             before = now
@@ -440,18 +416,16 @@ class Simulator(BaseEstimator):
         before: Mapping[str, Column],
     ) -> dict[str, Column]:
         now: dict[str, Column] = {}
+        n, first = len(subjects), subjects.start
         for name in order:
             acted_on = (name, step) in interventions
             if not acted_on or interventions.needs_natural_value(name, step):
                 mechanism = self._mechanism(name, step)
-                noise = uniforms(
-                    seed, name, step, len(subjects), mechanism.noise_terms, subjects.start
-                )
+                noise = uniforms(seed, name, step, n, mechanism.noise_terms, first)
                 now[name] = mechanism.evaluate(self._parents(name, step, now, before), noise)
             if acted_on:
-                where = Situation(
-                    name, self.kinds_[name], step, np.array(subjects), seed, self.coupling
-                )
+                kind, ids = self.kinds_[name], np.array(subjects)
+                where = Situation(name, kind, step, ids, seed, self.coupling)
                 now[name] = interventions.value(where, now, before)
         return now
 
@@ -564,8 +538,8 @@ def _observed(mechanism: Mechanism, causes: Mapping | tuple, columns: Mapping) -
     return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
 
-def _code_type(levels: pd.CategoricalDtype) -> np.dtype:
-    return pd.Categorical([], dtype=levels).codes.dtype
+def _code_type(levels: pd.CategoricalDtype | None) -> np.dtype:
+    return np.dtype(float) if levels is None else pd.Categorical([], dtype=levels).codes.dtype
 
 
 def _level_names(levels: pd.CategoricalDtype | None) -> list | None:

@@ -67,7 +67,7 @@ def test_what_cannot_be_described_is_refused(frame, rule):
 def test_unknown_cohorts_and_sources_are_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"'Eve' is unknown: expected one of IncomeSCM-1.0, Adult"):
         published_characteristics("Eve", "paper, Table 1")
-    with pytest.raises(InputError, match="nothing of Adult: expected one of paper, Table 4, pap"):
+    with pytest.raises(InputError, match="files' is unknown: expected one of paper, Table 4, pap"):
         published_characteristics("Adult", "published files")
     with pytest.raises(InputError, match="'hearsay' is unknown"):
         published_effect("hearsay")
