@@ -25,7 +25,6 @@ from scipy.optimize import brentq
 from scipy.special import expit, stdtrit
 
 from lib import ROOT
-from lib.cache import kept
 from lib.effects.benchmark import estimate
 from lib.effects.grids import read_grids
 from lib.effects.study import Study, read_study
@@ -70,13 +69,11 @@ class Design:
         """Return the seeds of the test subjects, of their futures, and of every study."""
         return np.random.SeedSequence(self.seed).generate_state(2 + n_studies).tolist()
 
-    # Here and below: most stresses start from the same test subjects and the same few worlds.
-    @functools.lru_cache(maxsize=4)  # noqa: B019
     def tests(self) -> tuple[pd.DataFrame, TrueEffects]:
         """Return the test subjects when they are treated, and their effects (US dollars)."""
         return _tests(self.simulator, self.n_test, self.repeats, self.horizon, *self.seeds())
 
-    @functools.lru_cache(maxsize=16)  # noqa: B019
+    @functools.lru_cache(maxsize=16)  # noqa: B019 (most stresses start from the same few worlds)
     def seen(self, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return a study's subjects, and the true probabilities of what they could take."""
         world = self.simulator.sample(self.n, self.horizon, seed)
@@ -91,7 +88,7 @@ class Design:
         return read_study(seen, *arms, list(adjustment), probabilities=probabilities, impute=True)
 
 
-@kept
+@functools.lru_cache(maxsize=4)
 def _tests(simulator, n, repeats, horizon, subjects, futures) -> tuple[pd.DataFrame, TrueEffects]:
     world = simulator.sample(n, TREATED_STEP + 1, subjects)
     effects = true_effects(simulator, world, repeats, horizon, futures)
@@ -127,15 +124,11 @@ def overlap(design: Design, power: float, seed: int) -> Study:
 def missing(design: Design, share: float, seed: int, by: str | None = None) -> Study:
     """Hide a share of the values of every covariate but age, more where `by` is high."""
     seen, probabilities = design.seen(seed)
-    hidden = []
+    hidden, others = [], [name for name in MINIMAL_ADJUSTMENT if name != "age"]
     for table, which in ((seen, seed), (design.tests()[0], design.seeds()[0])):
         chances, n = rising(table[by] if by else np.zeros(len(table)), share), len(table)
-        masks = {
-            name: uniforms(which, f"{name} is hidden", n=n)[0] < chances
-            for name in MINIMAL_ADJUSTMENT
-            if name != "age"
-        }
-        hidden.append(table.assign(**{name: table[name].mask(at) for name, at in masks.items()}))
+        at = {name: uniforms(which, f"{name} is hidden", n=n)[0] < chances for name in others}
+        hidden.append(table.assign(**{name: table[name].mask(at[name]) for name in others}))
     return design.study(hidden[0], probabilities, tests=hidden[1])
 
 
@@ -195,8 +188,8 @@ def stress_test(
 ) -> pd.DataFrame:
     r"""Run estimators on several studies at every level of a stress, and mark them.
 
-    Every level is kept on disk as it finishes. The noise that K futures leave in a test
-    subject's mean difference :math:`\bar d_i` is taken out of
+    Every estimate is kept on disk, see :func:`~lib.effects.benchmark.estimate`. The noise that K
+    futures leave in a test subject's mean difference :math:`\bar d_i` is taken out of
 
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}
         {\widehat{\mathrm{Var}}(\tau)}.
@@ -207,20 +200,18 @@ def stress_test(
     stress : str
         A name of `STRESSES`.
     levels : iterable
-        Numbers or names, as the stress wants them.
     estimators : iterable of str, optional
         Names of data/estimators/stress.yml; all of them by default.
     n_studies : int
-        Independently sampled studies, at least 2; the same ones at every level.
+        Independently sampled studies, the same ones at every level.
     progress : bool
         Report each level on standard error as it finishes.
 
     Returns
     -------
     pandas.DataFrame
-        One row a level, study and estimator: `stress`, `level`, `study`, `estimator`, `error` of
-        the average effect and `absolute error` (US dollars), and `R²` of the effects, missing
-        for estimators of the average alone.
+        `stress`, `level`, `study`, `estimator`, `error` of the average effect and its `absolute
+        error` (US dollars), and `R²` of the effects, missing for estimators of the average alone.
 
     Raises
     ------
@@ -229,12 +220,12 @@ def stress_test(
     """
     if stress not in STRESSES:
         raise InputError(f"stress {stress!r} is unknown: {one_of(STRESSES)}")
-    levels, known, (_, rule, allows) = list(levels), read_grids(STRESS_GRIDS), STRESSES[stress]
-    for level in levels:
+    known, (_, rule, allows), tables = read_grids(STRESS_GRIDS), STRESSES[stress], []
+    for level in (levels := list(levels) or [None]):
         if not allows(level):
             raise InputError(f"a level of the stress {stress!r} must be {rule}: found {level!r}")
     check_count("n_studies", n_studies, least=2)
-    estimators, tables = list(known if estimators is None else estimators), []
+    estimators = list(known if estimators is None else estimators)
     for k, level in enumerate(levels):
         begun = time.process_time()
         tables.append(_level(design, stress, level, estimators, n_studies, known))
@@ -244,7 +235,6 @@ def stress_test(
     return pd.concat(tables, ignore_index=True)
 
 
-@kept
 def _level(design, stress, level, estimators, n_studies, entries) -> pd.DataFrame:
     changed = {"sample size": "n", "horizon": "horizon"}.get(stress)
     design = replace(design, **{changed: level}) if changed else design
@@ -289,7 +279,8 @@ def beyond_chance(table: pd.DataFrame, mark: str, stress: str, level: Any, names
     'T-learner (+1,101 dollars)'
     """
     first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
-    change = curve(table.assign(**{mark: table[mark] - first}), mark).loc[stress, level]
-    change = change[(change["lower"] > 0) | (change["upper"] < 0)]
+    here = (table["stress"] == stress) & (table["level"] == level)
+    change = curve(table.assign(**{mark: table[mark] - first})[here], mark)
+    sure = change.loc[(change["lower"] > 0) | (change["upper"] < 0), "mean"]
     shown = "{} ({:+.2f})" if mark == "R²" else "{} ({:+,.0f} dollars)"
-    return ", ".join(shown.format(names[k], mean) for k, mean in change["mean"].items()) or "none"
+    return ", ".join(shown.format(names[name], mean) for (*_, name), mean in sure.items()) or "none"

@@ -8,6 +8,7 @@ import pytest
 
 from lib.effects import stress
 from lib.effects.benchmark import Estimate
+from lib.effects.estimators import TLearner
 from lib.effects.stress import Design, beyond_chance, curve, rising, stress_test
 from lib.errors import InputError
 from lib.income import fitted_simulator
@@ -145,6 +146,7 @@ def test_the_share_is_lost_of_the_seen_alone(design, tables, kind):
     [
         ("weather", [1], {}, "stress 'weather' is unknown: expected one of sample size"),
         ("sample size", [0.5], {}, "must be a whole number, at least 1: found 0.5"),
+        ("sample size", [], {}, "at least 1: found None"),
         ("horizon", [7, 2], {}, "'horizon' must be a whole number, at least 3: found 2"),
         ("hidden confounder", ["race"], {}, "must be one of none, age, .*: found 'race'"),
         ("overlap", [-1.0], {}, "'overlap' must be 0 or more: found -1.0"),
@@ -167,8 +169,8 @@ def test_the_whole_way(design, tmp_path, monkeypatch, capsys):
     assert len(table) == 2 * 2 * 2
     assert (table["absolute error"] == table["error"].abs()).all()
     assert table.loc[table["estimator"] == "ipw-true", "R²"].isna().all()
-    # A second design asks for the same level: it comes back from disk, bit for bit.
-    monkeypatch.setattr(stress, "estimate", None)
+    # Resumed in another process, nothing is fitted again.
+    monkeypatch.setattr(TLearner, "fit", None)
     again = stress_test(replace(design), "sample size", [500, 1_000], estimators, 2)
     pd.testing.assert_frame_equal(table, again)
 
@@ -182,7 +184,7 @@ def test_effects_without_error_have_an_r2_of_one_although_their_truth_is_noisy(d
     found = {"t": Estimate(1_000.0, effects, "", 0.0, "", 0.0)}
     monkeypatch.setattr(stress, "estimate", lambda *arguments, **options: found)
     monkeypatch.setitem(stress.STRESSES, "overlap", (lambda *arguments: None, "", bool))
-    table = stress._level.__wrapped__(design, "overlap", 1.0, ["t"], 2, {})
+    table = stress._level(design, "overlap", 1.0, ["t"], 2, {})
     assert table["R²"].to_numpy() == pytest.approx(1, abs=0.05)  # 0.5 with the noise in it
     assert table["error"].to_numpy() == pytest.approx(1_000 - mean.mean())
 
@@ -204,3 +206,5 @@ def test_curve_and_change_are_those_of_students_t():
     assert curve(table, "error")["lower"].iloc[1] < found["upper"]
     assert beyond_chance(table, "error", "size", 2, {"t": "T"}) == "T (+100 dollars)"
     assert beyond_chance(table, "error", "size", 1, {"t": "T"}) == "none"
+    nobody = table.assign(error=np.nan)
+    assert beyond_chance(nobody, "error", "size", 2, {"t": "T"}) == "none"
