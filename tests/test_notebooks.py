@@ -52,6 +52,14 @@ SMALL = {
         "n_worlds": 8,
         "n_small": 20,
     },
+    "model_selection": {
+        "n_samples": 1_200,
+        "n_studies": 2,
+        "n_test": 100,
+        "repeats": 2,
+        "adjustment": "minimal",
+        "seed": 1,
+    },
     "other_libraries": {
         "n_samples": 800,
         "econml": ["x-forest", "econml.metalearners:SLearner"],

@@ -56,7 +56,9 @@ def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_mod
     The models are learners of scikit-learn; by default a random forest with leaves of at
     least 20 subjects, and logistic regression.
     """
-    outcome_model = outcome_model or learner("rfr", min_samples_leaf=20, max_features=0.5)
+    outcome_model = outcome_model or learner(
+        "rfr", n_estimators=50, min_samples_leaf=20, max_features=0.5
+    )
     propensity_model = propensity_model or learner("lr")
     covariates, everyone = np.asarray(covariates, dtype=float), np.ones(len(outcome), dtype=bool)
     outcomes = (
@@ -138,23 +140,13 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
     return table.rename_axis("candidate")
 
 
-def trial(study: Study, candidates=CANDIDATES, seed: int = 0) -> pd.DataFrame:
+def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.DataFrame:
     """Fit candidates to every other observational subject, and score them on the rest.
 
-    Parameters
-    ----------
-    study : Study
-        With `truth`.
-    candidates : path or dict
-        An estimator file.
-    seed : int
-        Of learners.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a candidate: the columns of :func:`criteria`, and the `R²` of its effects of
-        the test subjects against the true ones, which nobody has in practice.
+    `study` has a truth, `candidates` is an estimator file or what it holds, `seed` is that of
+    its learners, and `models` are those of :func:`nuisances`. Returned is one row a candidate:
+    the columns of :func:`criteria`, and the `R²` of its effects of the test subjects against
+    the true ones, which nobody has in practice.
     """
     data = (study.covariates.to_numpy(), study.treatment, study.outcome)
     with threadpool_limits(1):
@@ -162,7 +154,7 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0) -> pd.DataFrame:
             read_grids(candidates), *data, study.test_covariates.to_numpy(), seed
         )
         covariates, treatment, outcome = (part[1::2] for part in data)
-        known = nuisances(covariates, treatment, outcome)
+        known = nuisances(covariates, treatment, outcome, **models)
     r2 = marks(answers.to_numpy(), study.truth, bootstraps=0)["R²"][0]
     return criteria(known, treatment, outcome, effects, factual).assign(**{"R²": r2})
 
@@ -188,18 +180,10 @@ def _fitted(entries, covariates, treatment, outcome, test_covariates, seed):
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Say how well each criterion chose, against the truth that it could not see.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        What :func:`trial` returned.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a criterion: the candidate `picked`; Spearman's `rank correlation` of the
-        criterion with the true squared error, over the candidates that it can score; and the
-        `regret`, the R² of the best of all candidates less that of the picked one. The last
-        row is what to expect of a candidate drawn at random.
+    From the table of a :func:`trial`, one row a criterion: the candidate `picked`; Spearman's
+    `rank correlation` of the criterion with the true squared error, over the candidates that
+    it can score; and the `regret`, the R² of the best of all candidates less that of the picked
+    one. The last row is what to expect of a candidate drawn at random.
 
     Examples
     --------
