@@ -276,11 +276,11 @@ def beyond_chance(table: pd.DataFrame, mark: str, stress: str, level: Any, names
     >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 1, 1], "study": [0, 1, 0, 1]})
     >>> table = table.assign(estimator="t", error=[50.0, 70.0, 1_150.0, 1_172.0])
     >>> beyond_chance(table, "error", "size", 1, {"t": "T-learner"})
-    'T-learner (+1,101 dollars)'
+    'T-learner by +1,101 dollars'
     """
     first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
     here = (table["stress"] == stress) & (table["level"] == level)
     change = curve(table.assign(**{mark: table[mark] - first})[here], mark)
     sure = change.loc[(change["lower"] > 0) | (change["upper"] < 0), "mean"]
-    shown = "{} ({:+.2f})" if mark == "R²" else "{} ({:+,.0f} dollars)"
+    shown = "{} by {:+.2f}" if mark == "R²" else "{} by {:+,.0f} dollars"
     return ", ".join(shown.format(names[name], mean) for (*_, name), mean in sure.items()) or "none"

@@ -204,7 +204,7 @@ def test_curve_and_change_are_those_of_students_t():
     np.testing.assert_allclose(found, [30, 30 - half, 30 + half])
     # Curves overlap widely; study by study, the second level is 100 higher for certain.
     assert curve(table, "error")["lower"].iloc[1] < found["upper"]
-    assert beyond_chance(table, "error", "size", 2, {"t": "T"}) == "T (+100 dollars)"
+    assert beyond_chance(table, "error", "size", 2, {"t": "T"}) == "T by +100 dollars"
     assert beyond_chance(table, "error", "size", 1, {"t": "T"}) == "none"
     nobody = table.assign(error=np.nan)
     assert beyond_chance(nobody, "error", "size", 2, {"t": "T"}) == "none"
