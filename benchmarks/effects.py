@@ -9,9 +9,7 @@ The results of estimators are computed anew, in a folder of their own. The bound
 the project has set itself; exit status 1 says that one is missed.
 """
 
-import multiprocessing
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -19,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from measuring import Finding, finish, missed_by, named, peak
 
 from lib.effects import benchmark, read_study
 from lib.effects.benchmark import labels
@@ -32,9 +31,6 @@ from lib.effects.published import (
 from lib.effects.study import ADJUSTMENT_SETS
 from lib.income import fitted_simulator
 from lib.income.cate import effect_data
-
-#: What is measured, what was found, and whether it is within its bound.
-Finding = tuple[str, str, bool]
 
 
 def truth(folder: Path) -> Iterator[Finding]:
@@ -74,13 +70,17 @@ def tables(folder: Path) -> Iterator[Finding]:
                 f"{row['cross-validation']:.3f}",
                 abs(row["cross-validation"] - paper[name]) <= 0.02,
             )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    megabytes = peak()
     yield (
         "both sets, eleven estimators, CPU seconds (at most 600)",
         f"{seconds:.0f}",
         seconds <= 600,
     )
-    yield "both sets, eleven estimators, peak MB (at most 2 000)", f"{peak:.0f}", peak <= 2_000
+    yield (
+        "both sets, eleven estimators, peak MB (at most 2 000)",
+        f"{megabytes:.0f}",
+        megabytes <= 2_000,
+    )
 
 
 def samples(folder: Path) -> Iterator[Finding]:
@@ -97,10 +97,6 @@ def samples(folder: Path) -> Iterator[Finding]:
 MEASUREMENTS = {"truth": truth, "tables": tables, "samples": samples}
 
 
-def _findings(name: str, folder: Path) -> list[Finding]:
-    return list(MEASUREMENTS[name](folder))
-
-
 def _write_tables(folder: Path) -> None:
     for name, table in zip(
         ("observational", "control", "treated"), effect_data(fitted_simulator()), strict=False
@@ -109,12 +105,7 @@ def _write_tables(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or list(MEASUREMENTS)
-    if unknown := [name for name in chosen if name not in MEASUREMENTS]:
-        sys.exit(
-            f"measurement {unknown[0]!r} is unknown: expected one of {', '.join(MEASUREMENTS)}"
-        )
-    missed = 0
+    chosen, missed = named(sys.argv[1:] or list(MEASUREMENTS), MEASUREMENTS), 0
     with tempfile.TemporaryDirectory() as temporary:
         if "tables" in chosen:
             _write_tables(Path(temporary))
@@ -122,9 +113,5 @@ if __name__ == "__main__":
         for name in chosen:
             if name == "tables":
                 os.environ["CAUSAL_BENCHMARK_BOOK_CACHE"] = temporary
-            with multiprocessing.get_context("spawn").Pool(1) as process:
-                for what, found, within in process.apply(_findings, (name, Path(temporary))):
-                    print(f"{'ok    ' if within else 'MISSED'}  {what}: {found}", flush=True)
-                    missed += not within
-    print(f"{missed} bounds missed")
-    sys.exit(missed > 0)
+            missed += missed_by(MEASUREMENTS[name], Path(temporary))
+    finish(missed)

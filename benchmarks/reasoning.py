@@ -12,8 +12,6 @@ The bounds are those that the project has set itself; exit status 1 says that on
 """
 
 import itertools
-import multiprocessing
-import resource
 import sys
 import tempfile
 import time
@@ -23,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from measuring import Finding, finish, missed_by, named, peak, shown
 
 from lib.ccr import generate
 from lib.ccr.agreement import composition_error, disagreements, enumeration_error
@@ -30,9 +29,6 @@ from lib.ccr.exact import exact_quantities
 from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.theme import Draw, themes
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, random_world
-
-#: What is measured, what was found, and whether it is within its bound.
-Finding = tuple[str, str, bool]
 
 #: How many prompts the oracles answer, unless the command line says another number.
 PROMPTS = 1_000_000
@@ -148,10 +144,10 @@ def parquet() -> Iterator[Finding]:
         tasks.to_parquet(folder)
         seconds = time.process_time() - begun
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
-    n, peak = len(tasks), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    n, megabytes = len(tasks), peak()
     rate = n / seconds
     yield f"{n:,} prompts to Parquet, a CPU second (at least 400 000)", f"{rate:,.0f}", rate >= 4e5
-    yield f"{n:,} prompts, peak MB (below 300)", f"{peak:.0f}", peak < 300
+    yield f"{n:,} prompts, peak MB (below 300)", f"{megabytes:.0f}", megabytes < 300
     yield f"{n:,} prompts, MB of disk (below 60)", f"{size:.1f}", size < 60
 
 
@@ -176,29 +172,16 @@ MEASUREMENTS = {
 }
 
 
-def _findings(name: str) -> list[Finding]:
-    return list(MEASUREMENTS[name]())
-
-
 if __name__ == "__main__":
     numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
-    chosen = [word for word in sys.argv[1:] if not word.isdecimal()]
-    chosen = chosen or [name for name in MEASUREMENTS if name != "every_graph"]
-    if unknown := [name for name in chosen if name not in MEASUREMENTS]:
-        sys.exit(
-            f"measurement {unknown[0]!r} is unknown: expected one of {', '.join(MEASUREMENTS)}"
-        )
+    words = [word for word in sys.argv[1:] if not word.isdecimal()]
+    words = words or [name for name in MEASUREMENTS if name != "every_graph"]
     missed = 0
-    for name in chosen:
-        if name == "oracles":  # starts processes of its own
-            findings = oracles(*numbers)
+    for name in named(words, MEASUREMENTS):
+        if name == "oracles":  # starts processes of its own, as the next
+            missed += shown(oracles(*numbers))
         elif name == "every_graph":
-            findings = every_graph()
+            missed += shown(every_graph())
         else:
-            with multiprocessing.get_context("spawn").Pool(1) as process:
-                findings = process.apply(_findings, (name,))
-        for what, found, within in findings:
-            print(f"{'ok    ' if within else 'MISSED'}  {what}: {found}", flush=True)
-            missed += not within
-    print(f"{missed} bounds missed")
-    sys.exit(missed > 0)
+            missed += missed_by(MEASUREMENTS[name])
+    finish(missed)

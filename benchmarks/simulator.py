@@ -9,18 +9,16 @@ Each measurement runs in a process of its own, so that its peak memory is its ow
 The bounds are those that the project has set itself; exit status 1 says that one is missed.
 """
 
-import multiprocessing
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pandas as pd
+from measuring import Finding, finish, missed_by, named, peak
 
 from lib.adult import load_adult
 from lib.comparison import average_effect
@@ -34,9 +32,6 @@ from lib.income.characteristics import (
     published_fit_quality,
 )
 from lib.scm import Simulator
-
-#: What is measured, what was found, and whether it is within its bound.
-Finding = tuple[str, str, bool]
 
 
 def fit() -> Iterator[Finding]:
@@ -90,7 +85,7 @@ def sampling() -> Iterator[Finding]:
     simulator.sample(n=50_000, horizon=7, seed=0)
     seconds = time.process_time() - begun
     yield "50 000 × 7, CPU seconds (at most 4)", f"{seconds:.2f}", seconds <= 4
-    yield "50 000 × 7, peak MB (at most 600)", f"{_peak():.0f}", _peak() <= 600
+    yield "50 000 × 7, peak MB (at most 600)", f"{peak():.0f}", peak() <= 600
 
 
 def streaming() -> Iterator[Finding]:
@@ -103,7 +98,7 @@ def streaming() -> Iterator[Finding]:
             seconds[n] = time.process_time() - begun
         size = path.stat().st_size / 2**20
     ratio = seconds[1_000_000] / (4 * seconds[250_000])
-    yield "1 000 000 × 7 to Parquet, peak MB (at most 1 000)", f"{_peak():.0f}", _peak() <= 1_000
+    yield "1 000 000 × 7 to Parquet, peak MB (at most 1 000)", f"{peak():.0f}", peak() <= 1_000
     yield "1 000 000 × 7 to Parquet, CPU seconds", f"{seconds[1_000_000]:.0f}", True
     yield "1 000 000 × 7 to Parquet, MB on disk", f"{size:.0f}", True
     yield "time of 1 000 000 by 4 × 250 000 (0.9 to 1.1)", f"{ratio:.2f}", 0.9 <= ratio <= 1.1
@@ -145,33 +140,13 @@ def _alike(alike: bool) -> str:
     return "identical" if alike else "differ"
 
 
-def _peak() -> float:
-    """Return this process's peak memory in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 MEASUREMENTS = {
     measurement.__name__: measurement
     for measurement in (fit, published, effect, sampling, streaming, bytes_alike)
 }
 
 
-def _findings(name: str) -> list[Finding]:
-    return list(MEASUREMENTS[name]())
-
-
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or list(MEASUREMENTS)
-    if unknown := [name for name in chosen if name not in MEASUREMENTS]:
-        sys.exit(
-            f"measurement {unknown[0]!r} is unknown: expected one of {', '.join(MEASUREMENTS)}"
-        )
+    chosen = named(sys.argv[1:] or list(MEASUREMENTS), MEASUREMENTS)
     fitted_simulator()
-    missed = 0
-    for name in chosen:
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-            for what, found, within in process.submit(_findings, name).result():
-                print(f"{'ok    ' if within else 'MISSED'}  {what}: {found}", flush=True)
-                missed += not within
-    print(f"{missed} bounds missed")
-    sys.exit(missed > 0)
+    finish(sum(missed_by(MEASUREMENTS[name]) for name in chosen))
