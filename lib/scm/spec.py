@@ -330,39 +330,23 @@ class Specification:
                 f"{self.source}: variable {name!r}, sampler: {type(initial).__name__} reads the "
                 "step before, which the first step does not have"
             )
-        for key, mechanism, place in (
-            ("sampler", initial, "parents"),
-            ("seq_sampler", transition, "seq_parents_curr"),
-        ):
-            if mechanism.learns_from_parents and not getattr(variable, place):
-                raise InputError(
-                    f"{self.source}: variable {name!r}, {key}: {type(mechanism).__name__} learns "
-                    f"from {place}: found none"
-                )
         drawn_again = INITIAL in variable.seq_sampler.parameters.values()
-        needs = [
+        reads_now = (*transition.reads, *(variable.parents if drawn_again else ()))
+        for key, mechanism, place, reads, declared in (
             ("sampler", initial, "parents", initial.reads, variable.parents),
+            ("seq_sampler", transition, "seq_parents_curr", reads_now, variable.seq_parents_curr),
             (
-                "seq_sampler",
-                transition,
-                "seq_parents_curr",
-                (*transition.reads, *(variable.parents if drawn_again else ())),
-                variable.seq_parents_curr,
+                *("seq_sampler", transition, "seq_parents_prev"),
+                *(transition.reads_previous, self.previous_parents(name)),
             ),
-            (
-                "seq_sampler",
-                transition,
-                "seq_parents_prev",
-                transition.reads_previous,
-                self.previous_parents(name),
-            ),
-        ]
-        for key, mechanism, place, reads, declared in needs:
+        ):
+            reader = f"{self.source}: variable {name!r}, {key}: {type(mechanism).__name__}"
+            if mechanism.learns_from_parents and not declared:
+                raise InputError(f"{reader} learns from {place}: found none")
             for parent in reads:
                 if parent not in declared:
                     raise InputError(
-                        f"{self.source}: variable {name!r}, {key}: {type(mechanism).__name__} "
-                        f"reads {parent!r}, which is missing from {place}: found "
+                        f"{reader} reads {parent!r}, which is missing from {place}: found "
                         f"{list(declared)}"
                     )
 
