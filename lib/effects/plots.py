@@ -318,9 +318,11 @@ def error_curves(table: pd.DataFrame, label: str, names: dict[str, str] | None =
         # Upright where their text would be wider than a panel.
         axes.set_xticks(range(len(levels)), ticks, rotation=90 * (len("".join(ticks)) > 18))
         axes.tick_params(labelbottom=cell + 2 >= len(panels))
-        if cell % 2 == 0:
+        # The first panel of a mark has a scale of its own, wherever it stands.
+        scaled = cell % 2 == 0 or leaders[mark] is axes
+        if scaled:
             axes.set_ylabel("error, $1,000" if mark == "error" else "R²")
-        axes.tick_params(labelleft=cell % 2 == 0)
+        axes.tick_params(labelleft=scaled)
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
     figure.supxlabel(label, fontsize=10.5)
