@@ -280,7 +280,7 @@ def error_curves(table: pd.DataFrame, label: str, names: dict[str, str] | None =
     >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 90, 90], "estimator": "T"})
     >>> table = table.assign(study=[0, 1, 0, 1], error=[5.0, 3.0, 1.0, 2.0], **{"R²": 0.5})
     >>> [axes.get_ylabel() for axes in error_curves(table, "subjects").axes]
-    ['error, $1,000', '']
+    ['error, $1,000', 'R²']
     """
     kinds, levels = (list(table[column].unique()) for column in ("stress", "level"))
     ticks = [level if isinstance(level, str) else f"{level:,}" for level in levels]
