@@ -233,10 +233,12 @@ def needs_complete_covariates(estimator) -> bool:
     >>> needs_complete_covariates(build("match", {"estimator": "MatchingEstimator"}))
     True
     """
+    from lib.effects.adapter import EconML
+
     linear = (LEARNERS["ridge"], LEARNERS["lr"])
-    # Somebody's own has no slots, and may know a way.
+    # Somebody's own has no slots, and may know a way; EconML wants to be asked for one.
     searches = [getattr(estimator, slot) for slot in getattr(estimator, "slots", ())]
-    return isinstance(estimator, Matching) or any(
+    return isinstance(estimator, Matching | EconML) or any(
         isinstance(s, linear) for search in searches for s in search.settings
     )
 

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 
+from lib.effects.adapter import EconML
 from lib.effects.grids import (
     PAPER,
     build,
@@ -173,3 +174,7 @@ def test_a_public_file_says_what_it_wants_of_its_study():
     content["selection"]["folds"] = 10
     with pytest.raises(InputError, match="selection has 5 folds, as the paper's: found 10"):
         read_experiment(content)
+
+
+def test_estimators_of_other_libraries_get_complete_covariates():
+    assert needs_complete_covariates(EconML(None))
