@@ -12,7 +12,7 @@ from lib.effects.estimators import SLearner
 from lib.effects.grids import PAPER, build, read_grids
 from lib.effects.scoring import marks
 from lib.effects.study import ADJUSTMENT_SETS, Study, read_study
-from lib.errors import InputError, check_count, one_of
+from lib.errors import InputError, one_of
 from lib.income.cate import effect_data
 from lib.scm import Simulator
 
@@ -87,9 +87,8 @@ def beside_the_paper(
 
 
 def other_samples(
-    simulator: Simulator,
+    simulators: Iterable[Simulator],
     n: int,
-    n_samples: int,
     adjustment: str = "full",
     estimators: Iterable[str] = PAPER,
     selection: str = "grid",
@@ -99,11 +98,11 @@ def other_samples(
 
     Parameters
     ----------
-    simulator : Simulator
+    simulators : iterable of Simulator
+        One a sample. The same one again and again varies the subjects alone; simulators
+        fitted with other seeds vary the chance of their fit, too.
     n : int
         Subjects of every world.
-    n_samples : int
-        Further samples, at least 1.
     adjustment, estimators, selection
         As for :func:`~lib.effects.benchmark.benchmark`.
     seed : int
@@ -113,18 +112,19 @@ def other_samples(
     -------
     pandas.DataFrame
         Indexed by sample and estimator: `error` of the average effect (US dollars, with its
-        sign), `R²`.
+        sign), `R²`, `R² by group`.
     """
-    check_count("n_samples", n_samples, least=1)
-    seeds = np.random.SeedSequence(seed).generate_state(2 * n_samples).tolist()
-    found = {}
-    for k in range(n_samples):
-        data = effect_data(simulator, n, seed=seeds[2 * k], test_seed=seeds[2 * k + 1])
+    found, root = {}, np.random.SeedSequence(seed)
+    for k, simulator in enumerate(simulators):
+        world, done_worlds = root.spawn(1)[0].generate_state(2).tolist()
+        data = effect_data(simulator, n, seed=world, test_seed=done_worlds)
         study = read_study(*data[:3], adjustment)
         run = estimate(study, estimators, selection=selection, seed=seed, progress=False)
         table = marked(study, run, bootstraps=0)
         table["error"] = table["ATE"] - study.difference.mean()
-        found[k] = table[["error", "R²"]]
+        found[k] = table[["error", "R²", "R² by group"]]
+    if not found:
+        raise InputError("a further sample needs a simulator: found none")
     return pd.concat(found, names=["sample"])
 
 
@@ -149,19 +149,20 @@ def beside_other_samples(
     Returns
     -------
     pandas.DataFrame
-        Indexed by estimator and mark (`error of the ATE, $` and `R² of the CATE`): `paper`, the
-        ends `from` and `to`, and `inside`.
+        Indexed by estimator and mark (`error of the ATE, $`, `R² of the CATE`, and for the full
+        set `R² by education`): `paper`, the ends `from` and `to`, and `inside`.
     """
     paper, rows = published_marks(adjustment), {}
     for name in more.index.unique("estimator"):
         for mark, of_paper, title, rounding in (
             ("error", "AE", "error of the ATE, $", 0.5),
             ("R²", "R²", "R² of the CATE", 0.005),
+            ("R² by group", "R² by group", "R² by education", 0.005),
         ):
             x = more.xs(name, level="estimator")[mark].dropna()
-            if name not in paper.index or pd.isna(paper.loc[name, of_paper]) or len(x) < 2:
+            value = paper[of_paper].get(name, np.nan) if of_paper in paper else np.nan
+            if pd.isna(value) or len(x) < 2:
                 continue
-            value = paper.loc[name, of_paper]
             reach = student.ppf(0.975, len(x) - 1) * x.std() * (1 + 1 / len(x)) ** 0.5
             low, high = x.mean() - reach, x.mean() + reach
             signs = (1, -1) if mark == "error" else (1,)

@@ -21,7 +21,8 @@ from lib.income.cate import effect_data
 
 def frame(errors, r2, name="t-ridge"):
     found = [
-        pd.DataFrame({"error": e, "R²": r}, index=[name]) for e, r in zip(errors, r2, strict=True)
+        pd.DataFrame({"error": e, "R²": r, "R² by group": r - 0.2}, index=[name])
+        for e, r in zip(errors, r2, strict=True)
     ]
     return pd.concat(dict(enumerate(found)), names=["sample", "estimator"])
 
@@ -38,12 +39,16 @@ def test_a_number_of_the_paper_is_inside_if_one_more_sample_might_give_it():
     assert error["inside"]
     assert r2["to"] == pytest.approx(0.231 + 4.3027 * 0.001 * (4 / 3) ** 0.5, rel=1e-4)
     assert r2["inside"], "0.24 may be 0.2351 before rounding"
+    assert spread.loc[("t-ridge", "R² by education"), "paper"] == 0.02
+    assert spread.loc[("t-ridge", "R² by education"), "to"] == pytest.approx(r2["to"] - 0.2)
     far = beside_other_samples(frame([-100, 0, 100], [0.2, 0.2001, 0.1999]), names={"t-ridge": "T"})
     assert not far["inside"].any()
     assert set(far.index.get_level_values("estimator")) == {"T"}
 
 
 def test_what_the_paper_does_not_have_is_left_out():
+    of_minimal = beside_other_samples(frame([1, 2], [0.1, 0.2]), "minimal")
+    assert "R² by education" not in of_minimal.index.unique("mark")
     assert beside_other_samples(frame([1, 2], [0.1, 0.2], "aipw")).empty
     assert list(beside_other_samples(frame([1, 2], [np.nan] * 2, "ipw-lr")).index) == [
         ("ipw-lr", "error of the ATE, $")
@@ -53,16 +58,20 @@ def test_what_the_paper_does_not_have_is_left_out():
 def test_other_samples_are_other_subjects_and_the_same_again():
     simulator = fitted_simulator()
     options = {"adjustment": "minimal", "estimators": ["match-nn-eu", "s-ridge"], "seed": 1}
-    found = other_samples(simulator, 300, 2, **options)
+    found = other_samples([simulator] * 2, 300, **options)
     assert found["error"].nunique() == 4
-    pd.testing.assert_frame_equal(found, other_samples(simulator, 300, 2, **options))
     assert found.xs("match-nn-eu", level="estimator")["R²"].isna().all()
-    seeds = np.random.SeedSequence(1).generate_state(4).tolist()
-    data = effect_data(simulator, 300, seed=seeds[2], test_seed=seeds[3])
+    # One sample more leaves the first ones as they were.
+    more = other_samples([simulator] * 3, 300, **options)
+    pd.testing.assert_frame_equal(found, more.loc[:1])
+    seeds = np.random.SeedSequence(1).spawn(2)[1].generate_state(2).tolist()
+    data = effect_data(simulator, 300, seed=seeds[0], test_seed=seeds[1])
     gain = (data.treated["income"] - data.control["income"]).mean()
     again = benchmark(*data[:3], "minimal", ["match-nn-eu"], bootstraps=0, progress=False)
     expected = again["ATE"].item() - gain
     assert found.loc[(1, "match-nn-eu"), "error"] == pytest.approx(expected)
+    with pytest.raises(InputError, match="needs a simulator: found none"):
+        other_samples([], 300)
 
 
 def test_every_setting_is_marked_and_the_best_fit_comes_first():
