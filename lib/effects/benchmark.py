@@ -116,6 +116,7 @@ def estimate(
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool = True,
+    scored: bool = True,
 ) -> dict[str, Estimate]:
     """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
 
@@ -125,6 +126,8 @@ def estimate(
     estimators, grids, selection, n_settings, seed, n_jobs, progress
         As for :func:`benchmark`. The results of a class of your own are not kept, because
         its code is not ours to watch.
+    scored : bool
+        Cross-validate estimators that have nothing to choose, too, for their score.
 
     Returns
     -------
@@ -153,7 +156,7 @@ def estimate(
         if isinstance(made, TruePropensityWeighting) and study.probabilities is None:
             raise InputError(f"estimator {name!r} needs the true propensities: give probabilities")
     work = (
-        joblib.delayed(_named)(name, study, entry, n_settings, seed)
+        joblib.delayed(_named)(name, study, entry, n_settings, seed, scored)
         for name, entry in entries.items()
     )
     results = {}
@@ -235,25 +238,35 @@ def labels(grids: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
     return {name: entry.get("label", name) for name, entry in read_grids(grids).items()}
 
 
-def _named(name, study, entry, n_settings, seed) -> tuple[str, Estimate]:
+def _named(name, study, entry, n_settings, seed, scored) -> tuple[str, Estimate]:
     ours = entry["estimator"] in ESTIMATORS
     run = _estimate if ours else _estimate.__wrapped__
     data = (study.covariates.to_numpy(), study.treatment, study.outcome)
     knows = entry["estimator"] == "TruePropensityWeighting"
     known = study.probabilities if knows else None
     meaning = {key: value for key, value in entry.items() if key != "label"}
-    result = run(name, meaning, *data, study.test_covariates.to_numpy(), known, n_settings, seed)
+    test = study.test_covariates.to_numpy()
+    result = run(name, meaning, *data, test, known, n_settings, seed, scored)
     return name, Estimate(*result)
 
 
 @kept
 def _estimate(
-    name, entry, covariates, treatment, outcome, test_covariates, probabilities, n_settings, seed
+    name,
+    entry,
+    covariates,
+    treatment,
+    outcome,
+    test_covariates,
+    probabilities,
+    n_settings,
+    seed,
+    scored,
 ):
     begun = time.process_time()
     # One thread: small matrices cost several times the CPU time on two.
     with threadpool_limits(1):
-        estimator = build(name, entry, n_settings, seed)
+        estimator = build(name, entry, n_settings, seed, scored)
         if probabilities is not None:
             estimator.probabilities = probabilities
         estimator.fit(covariates, treatment, outcome)
@@ -279,9 +292,8 @@ def _in_words(search) -> str:
     """Say what a search chose, as far as there was a choice."""
     if len(search.settings) == 1 or not hasattr(search, "model_"):
         return type(search.settings[0]).__name__
-    varied = {
-        key: value
+    return ", ".join(
+        f"{key} {value}"
         for key, value in search.model_.get_params().items()
         if len({repr(setting.get_params().get(key)) for setting in search.settings}) > 1
-    }
-    return type(search.model_).__name__ + "".join(f", {k} {v}" for k, v in varied.items())
+    )

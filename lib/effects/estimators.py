@@ -43,7 +43,9 @@ class _WithLearners:
     def __init__(self, **learners):
         for slot in self.slots:
             given = learners.pop(slot)
-            setattr(self, slot, given if isinstance(given, Search) else Search(given))
+            search = given if isinstance(given, Search) else Search(given)
+            search.scored &= slot != "final"  # its R² is not that of an outcome
+            setattr(self, slot, search)
         for name, value in learners.items():
             setattr(self, name, value)
 
@@ -226,8 +228,8 @@ class XLearner(_WithLearners):
         )
         imputed = (2 * treatment - 1) * (outcome - means)
         self.effects_ = [
-            Search(self.final.settings).fit(
-                covariates[treatment == arm], imputed[treatment == arm], scored=False
+            Search(self.final.settings, self.final.n_settings, self.final.seed, False).fit(
+                covariates[treatment == arm], imputed[treatment == arm]
             )
             for arm in (0, 1)
         ]
@@ -293,7 +295,7 @@ def _fit_residuals(final: Search, covariates, outcome_residual, treatment_residu
     weights = treatment_residual**2
     used = weights > 0  # a residual of zero says nothing, and divides nothing
     ratio = outcome_residual[used] / treatment_residual[used]
-    final.fit(covariates[used], ratio, weights[used], scored=False)
+    final.fit(covariates[used], ratio, weights[used])
 
 
 class AIPW(_WithLearners):
@@ -349,7 +351,7 @@ class DRLearner(_WithLearners):
         parts = {slot: getattr(self, slot) for slot in AIPW.slots}
         scores = AIPW(**parts).fit(covariates, treatment, outcome)
         self.score_ = scores.score_
-        self.final.fit(covariates, scores.scores_, scored=False)
+        self.final.fit(covariates, scores.scores_)
         return self
 
     def effect(self, covariates):

@@ -147,7 +147,13 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
     return said
 
 
-def build(name: str, entry: dict[str, Any], n_settings: int | None = None, seed: int = 0):
+def build(
+    name: str,
+    entry: dict[str, Any],
+    n_settings: int | None = None,
+    seed: int = 0,
+    scored: bool = True,
+):
     """Return an unfitted estimator: an entry of a grid, with a search in every slot.
 
     Parameters
@@ -159,6 +165,8 @@ def build(name: str, entry: dict[str, Any], n_settings: int | None = None, seed:
         Of a random search; the full grid by default.
     seed : int
         Of learners and of the draw of settings.
+    scored : bool
+        Cross-validate learners that have a single setting, too, for their score.
 
     Raises
     ------
@@ -203,7 +211,7 @@ def build(name: str, entry: dict[str, Any], n_settings: int | None = None, seed:
             raise InputError(f"estimator {name!r} names no base estimator for its slot {slot!r}")
         names[slot] = names[slot] or [DML_DEFAULTS[slot]]
         settings = _settings(name, slot, names[slot], grids[slot], seed)
-        options[slot] = Search(settings, n_settings, seed)
+        options[slot] = Search(settings, n_settings, seed, scored)
     return chosen(**options)
 
 

@@ -124,13 +124,15 @@ class Search:
         by default all are tried.
     seed : int
         Of that draw.
+    scored : bool
+        Score a single setting, too, although there is nothing to choose.
 
     Attributes
     ----------
     model_ : scikit-learn learner
         Fitted to all rows with the best setting.
     score_ : float
-        Its AUC or R².
+        Its AUC or R²; missing if it was not scored.
 
     Examples
     --------
@@ -140,9 +142,9 @@ class Search:
     Ridge(alpha=0.1)
     """
 
-    def __init__(self, settings, n_settings: int | None = None, seed: int = 0):
+    def __init__(self, settings, n_settings: int | None = None, seed: int = 0, scored=True):
         self.settings = list(settings) if isinstance(settings, list | tuple) else [settings]
-        self.n_settings, self.seed = n_settings, seed
+        self.n_settings, self.seed, self.scored = n_settings, seed, scored
 
     def scores(self, features, target, folds=None, scale=None, weights=None, only=None) -> dict:
         """Return index of a setting → its score.
@@ -167,13 +169,10 @@ class Search:
         found = _cross_validated(settings, features, target, folds, scale, weights)
         return dict(zip(chosen, found, strict=True))
 
-    def fit(self, features, target, weights=None, scored: bool = True) -> "Search":
-        """Choose a setting and fit it to all rows; a single one needs no score."""
-        if scored or len(self.settings) > 1:
-            (best,), score = best_jointly([self], [(features, target, None, None, weights)])
-            self.score_ = score if is_classifier(self.settings[0]) else 1 + score
-        else:
-            best, self.score_ = 0, float("nan")
+    def fit(self, features, target, weights=None) -> "Search":
+        """Choose a setting and fit it to all rows."""
+        (best,), score = best_jointly([self], [(features, target, None, None, weights)])
+        self.score_ = score if is_classifier(self.settings[0]) else 1 + score
         self.model_ = fitted(self.settings[best], features, target, weights)
         return self
 
@@ -185,6 +184,8 @@ class Search:
 def best_jointly(searches: list[Search], problems: list[tuple]) -> tuple[tuple[int, ...], float]:
     """Return the settings with the largest sum of scores, and that sum.
 
+    The sum is missing where nothing is to be chosen and nothing to be scored.
+
     Over the full grid the searches are independent. A random search draws settings of the
     joint grid without replacement, so that one search's choice restricts the other's.
 
@@ -195,6 +196,8 @@ def best_jointly(searches: list[Search], problems: list[tuple]) -> tuple[tuple[i
         The arguments of :meth:`Search.scores`, one a search.
     """
     sizes = [len(search.settings) for search in searches]
+    if max(sizes) == 1 and not any(search.scored for search in searches):
+        return (0,) * len(sizes), float("nan")
     count = searches[0].n_settings
     joint = None
     if count is not None and count < np.prod(sizes):

@@ -10,6 +10,7 @@ from lib import ROOT
 from lib.effects.benchmark import estimate, marked
 from lib.effects.estimators import SLearner
 from lib.effects.grids import PAPER, build, read_grids
+from lib.effects.learners import Search
 from lib.effects.scoring import marks
 from lib.effects.study import ADJUSTMENT_SETS, Study, read_study
 from lib.errors import InputError, one_of
@@ -172,6 +173,25 @@ def beside_other_samples(
     return pd.DataFrame([*rows.values()], index, columns=["paper", "from", "to", "inside"])
 
 
+def in_words(spread: pd.DataFrame) -> pd.DataFrame:
+    """Lay out what :func:`beside_other_samples` found, as text.
+
+    Examples
+    --------
+    >>> marks = pd.MultiIndex.from_tuples([("IPW", "error of the ATE, $"), ("T", "R² of the CATE")])
+    >>> found = [[18_645.0, -84_443.9, -5_327.4, True], [0.24, 0.1, 0.19, False]]
+    >>> spread = pd.DataFrame(found, marks, ["paper", "from", "to", "inside"])
+    >>> in_words(spread).to_numpy().tolist()
+    [['±18,645', '-84,444 to -5,327', 'yes'], ['0.24', '0.10 to 0.19', 'no']]
+    """
+    rows = []
+    for (_, mark), (value, low, high, inside) in spread.iterrows():
+        sign, digits = ("±", 0) if "$" in mark else ("", 2)
+        ends = f"{low:,.{digits}f} to {high:,.{digits}f}"
+        rows.append([f"{sign}{value:,.{digits}f}", ends, "yes" if inside else "no"])
+    return pd.DataFrame(rows, spread.index, ["paper", "95 % of samples", "inside"])
+
+
 def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     """Mark an S-learner at every setting of its grid, not only at the one that fits best.
 
@@ -192,15 +212,13 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     estimator = build(name, read_grids()[name], seed=seed)
     if not isinstance(estimator, SLearner):
         raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
-    covariates = study.covariates.to_numpy()
-    fits = estimator.outcome.scores(np.column_stack([covariates, study.treatment]), study.outcome)
+    features = np.column_stack([study.covariates.to_numpy(), study.treatment])
+    fits = estimator.outcome.scores(features, study.outcome)
     searched = [key.partition("__")[2] for key in read_grids()[name] if "__" in key]
     rows = []
     for k, setting in enumerate(estimator.outcome.settings):
-        learner = SLearner(outcome=setting)
-        learner.outcome.fit(
-            np.column_stack([covariates, study.treatment]), study.outcome, scored=False
-        )
+        learner = SLearner(outcome=Search(setting, scored=False))
+        learner.outcome.fit(features, study.outcome)
         effects = learner.effect(study.test_covariates.to_numpy())[:, None]
         rows.append(
             {parameter: setting.get_params()[parameter] for parameter in searched}

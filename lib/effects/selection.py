@@ -165,7 +165,7 @@ def _fitted(entries, covariates, treatment, outcome, test_covariates, seed):
     effects, factual, answers = {}, {}, {}
     validation, arm = covariates[1::2], treatment[1::2]
     for name, entry in entries.items():
-        candidate = build(name, entry, seed=seed)
+        candidate = build(name, entry, seed=seed, scored=False)
         candidate.fit(covariates[::2], treatment[::2], outcome[::2])
         effects[name] = candidate.effect(validation)
         answers[name] = candidate.effect(test_covariates)

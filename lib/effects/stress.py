@@ -242,7 +242,8 @@ def _level(design, stress, level, estimators, n_studies, entries) -> pd.DataFram
     noise, rows = effects.variance.mean() / effects.repeats, []
     for k, seed in enumerate(design.seeds(n_studies)[2:]):
         study = STRESSES[stress][0](design, level, seed)
-        found = estimate(study, estimators, {"estimators": entries}, progress=False)
+        grids = {"estimators": entries}
+        found = estimate(study, estimators, grids, progress=False, scored=False)
         for name, result in found.items():
             error, fit = result.ate - effects.mean.mean(), np.nan
             if result.effects is not None and effects.variance_of_effects > 0:

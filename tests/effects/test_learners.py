@@ -110,3 +110,12 @@ def test_too_few_rows_are_refused():
 def test_a_fold_of_one_arm_is_refused():
     with pytest.raises(InputError, match="a fold with one only"):
         Search(LogisticRegression()).fit(np.zeros((10, 1)), np.repeat([0.0, 1.0], 5))
+
+
+def test_what_is_neither_chosen_nor_scored_is_not_cross_validated():
+    x, a = np.arange(10.0)[:, None], np.repeat([0.0, 1.0], 5)
+    search = Search(LogisticRegression(), scored=False).fit(x, a)  # no fold has both arms
+    assert np.isnan(search.score_)
+    assert search.predict(x) == pytest.approx(LogisticRegression().fit(x, a).predict_proba(x)[:, 1])
+    two = Search([Ridge(1), Ridge(100)], scored=False).fit(x, x[:, 0])
+    assert two.score_ > 0, "a choice needs scores"
