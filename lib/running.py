@@ -134,7 +134,8 @@ def run_page(
 ) -> dict[str, Any]:
     """Execute a notebook, write the page and its run record, and return the record.
 
-    The page shows the values it was run with, in the cell that states what they mean.
+    The page shows the values it was run with, in the cell that states what they mean, and in
+    its title where that names a parameter in braces: `# Error test: {theme}`.
     What a cell wrote to its error stream goes into the record and not onto the page. The
     page holds no times: the same inputs give the same bytes.
 
@@ -174,6 +175,8 @@ def run_page(
     parameters = read_parameters(cell.source, notebook.stem)
     values = checked(parameters, values or {}, notebook.stem)
     cell.source = with_values(cell.source, values)
+    if source.cells[0].cell_type == "markdown":
+        source.cells[0].source = _titled(source.cells[0].source, values)
 
     # Heavy, and needed by nothing that only reads editions and records.
     import papermill
@@ -231,6 +234,14 @@ def run_page(
     write_text(output.with_suffix(".json"), json.dumps(record, indent=1))
     failed_path(output).unlink(missing_ok=True)
     return record
+
+
+def _titled(text: str, values: Mapping[str, Any]) -> str:
+    """Put values into the first line of a text, so that pages of one notebook differ in it."""
+    title, *rest = text.split("\n")
+    for name, value in values.items():
+        title = title.replace(f"{{{name}}}", str(value))
+    return "\n".join([title, *rest])
 
 
 def _kernel_settings() -> Any:

@@ -20,7 +20,11 @@ class TinyBook(Book):
         # A kernel that nobody has: whoever wrote the notebook may have called theirs anything.
         kernel = {"name": "my-kernel", "display_name": "Mine", "language": "python"}
         notebook = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_markdown_cell(f"# {name}", id="title"), tagged, *code],
+            cells=[
+                nbformat.v4.new_markdown_cell(f"# {name} of {{n}}\n{{n}}", id="title"),
+                tagged,
+                *code,
+            ],
             metadata={"kernelspec": kernel},
         )
         path = self.notebooks / f"{name}.ipynb"
