@@ -173,7 +173,7 @@ def beside_other_samples(
     return pd.DataFrame([*rows.values()], index, columns=["paper", "from", "to", "inside"])
 
 
-def in_words(spread: pd.DataFrame) -> pd.DataFrame:
+def spread_in_words(spread: pd.DataFrame) -> pd.DataFrame:
     """Lay out what :func:`beside_other_samples` found, as text.
 
     Examples
@@ -181,7 +181,7 @@ def in_words(spread: pd.DataFrame) -> pd.DataFrame:
     >>> marks = pd.MultiIndex.from_tuples([("IPW", "error of the ATE, $"), ("T", "R² of the CATE")])
     >>> found = [[18_645.0, -84_443.9, -5_327.4, True], [0.24, 0.1, 0.19, False]]
     >>> spread = pd.DataFrame(found, marks, ["paper", "from", "to", "inside"])
-    >>> in_words(spread).to_numpy().tolist()
+    >>> spread_in_words(spread).to_numpy().tolist()
     [['±18,645', '-84,444 to -5,327', 'yes'], ['0.24', '0.10 to 0.19', 'no']]
     """
     rows = []
