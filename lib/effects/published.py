@@ -20,6 +20,16 @@ from lib.scm import Simulator
 #: As printed; `data/published/README.md` describes the columns.
 PUBLISHED = ROOT / "data" / "published" / "income_scm_estimators.csv"
 
+#: Table of the paper → its marks: name here, digits, and what the column says.
+TABLES = {
+    "Table 2": (
+        ("cross-validation", 2, "AUC or R² of the fit"),
+        ("AE", 0, "error of the ATE, $"),
+        ("R²", 2, "R² of the CATE{ceiling}"),
+    ),
+    "Table 3": (("R² by group", 2, "R² of the CATE by education"),),
+}
+
 
 def published_marks(adjustment: str = "full") -> pd.DataFrame:
     """Read the marks that the paper prints, in the layout of a run of ours.
@@ -57,9 +67,12 @@ def published_marks(adjustment: str = "full") -> pd.DataFrame:
 
 
 def beside_the_paper(
-    ours: pd.DataFrame, adjustment: str = "full", ceiling: float | None = None
+    ours: pd.DataFrame,
+    adjustment: str = "full",
+    ceiling: float | None = None,
+    table: str = "Table 2",
 ) -> pd.DataFrame:
-    """Lay a run out as the paper's Table 2, with the paper's own numbers beside it.
+    """Lay a run out as a table of the paper, with the paper's own numbers beside it.
 
     Parameters
     ----------
@@ -68,6 +81,8 @@ def beside_the_paper(
     adjustment : {"full", "minimal"}
     ceiling : float, optional
         The R² of the true effects in this run, named beside that of the estimators.
+    table : {"Table 2", "Table 3"}
+        The latter is of the full set.
 
     Returns
     -------
@@ -76,15 +91,12 @@ def beside_the_paper(
     """
     paper = published_marks(adjustment).reindex(ours.index)
     limit = "" if ceiling is None else f", of at most {ceiling:.2f}"
-    table = {}
-    for mark, digits, title in (
-        ("cross-validation", 2, "AUC or R² of the fit"),
-        ("AE", 0, "error of the ATE, $"),
-        ("R²", 2, f"R² of the CATE{limit}"),
-    ):
+    columns = {}
+    for mark, digits, title in TABLES[table]:
         for name, run in (("ours", ours), ("paper", paper)):
-            table[title, name] = [_in_words(row, mark, digits) for _, row in run.iterrows()]
-    return pd.DataFrame(table, index=ours["label"].rename("estimator"))
+            words = [_in_words(row, mark, digits) for _, row in run.iterrows()]
+            columns[title.format(ceiling=limit), name] = words
+    return pd.DataFrame(columns, index=ours["label"].rename("estimator"))
 
 
 def other_samples(
@@ -214,7 +226,11 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
         raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
     features = np.column_stack([study.covariates.to_numpy(), study.treatment])
     fits = estimator.outcome.scores(features, study.outcome)
-    searched = [key.partition("__")[2] for key in read_grids()[name] if "__" in key]
+    searched = [
+        key.partition("__")[2]
+        for key, values in read_grids()[name].items()
+        if "__" in key and len(values) > 1
+    ]
     rows = []
     for k, setting in enumerate(estimator.outcome.settings):
         learner = SLearner(outcome=Search(setting, scored=False))
@@ -231,7 +247,7 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
 
 
 def _in_words(row: pd.Series, mark: str, digits: int) -> str:
-    if pd.isna(row[mark]):
+    if pd.isna(row.get(mark)):
         return ""
     text = f"{row[mark]:,.{digits}f}"
     if f"{mark} lower" in row and pd.notna(row[f"{mark} lower"]):

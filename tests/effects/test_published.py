@@ -95,6 +95,8 @@ def test_the_table_has_both_and_brackets():
     assert row["error of the ATE, $", "ours"] == "3 (1, 1,234)"
     assert row["error of the ATE, $", "paper"] == "1,696 (1,213, 2,164)"
     assert row["R² of the CATE", "ours"] == "0.50"
+    row = beside_the_paper(ours.assign(**{"R² by group": -0.5}), table="Table 3").loc["Mine"]
+    assert row.tolist() == ["-0.50", "0.02 (-0.30, 0.27)"]
     assert ("R² of the CATE, of at most 0.40", "ours") in beside_the_paper(ours, ceiling=0.4)
 
 
