@@ -25,14 +25,16 @@ References
 """
 
 import numpy as np
-import sklearn
-from sklearn.neighbors import NearestNeighbors
+from scipy.spatial.distance import cdist
 
 from lib.cache import kept
 from lib.effects.learners import Search, best_jointly, fitted, fold_of, predict, sums_of_squares
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
+
+#: Distances that matching holds at a time: 64 MB.
+DISTANCES = 8_000_000
 
 
 class _WithLearners:
@@ -140,7 +142,14 @@ class Matching(_WithLearners):
 
     .. math:: \hat\tau = \frac1n \sum_i (2 a_i - 1)\,(y_i - y_{j(i)}),
 
-    where `j(i)` minimises the Euclidean distance of the encoded covariates [1]_.
+    where `j(i)` minimises the Euclidean distance of the encoded covariates [1]_. Of several
+    who are equally near, it is the first.
+
+    Examples
+    --------
+    >>> age, studies = np.array([[30.0], [30.0], [32.0]]), np.array([0, 0, 1])
+    >>> Matching().fit(age, studies, np.array([5.0, 7.0, 9.0])).ate_  # gains 4, 2 and 4
+    3.3333333333333335
     """
 
     def fit(self, covariates, treatment, outcome):
@@ -148,11 +157,15 @@ class Matching(_WithLearners):
         covariates = np.asarray(covariates, dtype=float)
         gain = np.empty(len(outcome))
         for arm in (0, 1):
-            here, there = treatment == arm, treatment != arm
-            search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(covariates[there])
-            with sklearn.config_context(working_memory=64):  # MB
-                nearest = search.kneighbors(covariates[here], return_distance=False)[:, 0]
-            gain[here] = (2 * arm - 1) * (outcome[here] - outcome[there][nearest])
+            here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
+            others, rows = covariates[there], max(1, DISTANCES // len(there))
+            for start in range(0, len(here), rows):
+                some = here[start : start + rows]
+                # Rounded, so that the order of the columns does not decide between equals; in
+                # IncomeSCM they are many, and whom they are matched with moves the effect.
+                distances = cdist(covariates[some], others).round(12)
+                nearest = there[distances.argmin(axis=1)]
+                gain[some] = (2 * arm - 1) * (outcome[some] - outcome[nearest])
         self.ate_ = float(gain.mean())
         return self
 
