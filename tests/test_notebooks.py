@@ -30,7 +30,7 @@ SMALL = {
         "selection": "random",
         "bootstraps": 50,
         "repeats": 2,
-        "n_more": 2,
+        "fits": [0, 0],
         "resampled": ["match-nn-eu"],
         "seed": 3,
     },
