@@ -85,7 +85,7 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
 
     with :math:`A = a - \tilde e` and :math:`B = 2a(a - \tilde e) / (\tilde e (1 - \tilde e))`;
     a hat is a candidate's, a tilde a nuisance. The R-loss is that of [1]_, the influence
-    function that of [2]_, the others are compared in [3]_. With true nuisances the last has
+    function after [2]_, the others are compared in [3]_. With true nuisances the last has
     the expectation :math:`\operatorname{mean}\,[(\tau - \hat\tau)^2 + 2\mu_0(\tau - \hat\tau)]`,
     least at :math:`\hat\tau = \mu_1`.
 
