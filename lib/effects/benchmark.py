@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable
+from importlib import metadata
 from typing import NamedTuple
 
 import joblib
@@ -239,14 +240,16 @@ def labels(grids: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
 
 
 def _named(name, study, entry, n_settings, seed, scored) -> tuple[str, Estimate]:
-    ours = entry["estimator"] in ESTIMATORS
-    run = _estimate if ours else _estimate.__wrapped__
+    kind = entry["estimator"]
+    # An extra, so that its version is not in the key of everything that is kept.
+    release = metadata.version("econml") if kind.startswith("econml.") else None
+    run = _estimate if kind in ESTIMATORS or release else _estimate.__wrapped__
     data = (study.covariates.to_numpy(), study.treatment, study.outcome)
-    knows = entry["estimator"] == "TruePropensityWeighting"
+    knows = kind == "TruePropensityWeighting"
     known = study.probabilities if knows else None
     meaning = {key: value for key, value in entry.items() if key != "label"}
     test = study.test_covariates.to_numpy()
-    result = run(name, meaning, *data, test, known, n_settings, seed, scored)
+    result = run(name, meaning, *data, test, known, n_settings, seed, scored, release)
     return name, Estimate(*result)
 
 
@@ -262,6 +265,7 @@ def _estimate(
     n_settings,
     seed,
     scored,
+    release,
 ):
     begun = time.process_time()
     # One thread: small matrices cost several times the CPU time on two.
