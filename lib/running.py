@@ -342,7 +342,9 @@ def execute(
     with bar, ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(execute_one, run) for run in runs]
         try:
-            wait(futures)
+            # For a moment at a time: an interrupt that another thread receives ends no wait.
+            while wait(futures, timeout=0.2).not_done:
+                pass
         except KeyboardInterrupt:
             stopping.set()
             # Again and again: a run may be about to start its kernel just now.
