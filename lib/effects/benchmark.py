@@ -296,8 +296,4 @@ def _in_words(search) -> str:
     """Say what a search chose, as far as there was a choice."""
     if len(search.settings) == 1 or not hasattr(search, "model_"):
         return type(search.settings[0]).__name__
-    return ", ".join(
-        f"{key} {value}"
-        for key, value in search.model_.get_params().items()
-        if len({repr(setting.get_params().get(key)) for setting in search.settings}) > 1
-    )
+    return ", ".join(f"{key} {value}" for key, value in search.varied(search.model_).items())

@@ -24,6 +24,8 @@ References
    structural parameters. The Econometrics Journal 21(1).
 """
 
+from copy import copy
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -241,9 +243,7 @@ class XLearner(_WithLearners):
         )
         imputed = (2 * treatment - 1) * (outcome - means)
         self.effects_ = [
-            Search(self.final.settings, self.final.n_settings, self.final.seed, False).fit(
-                covariates[treatment == arm], imputed[treatment == arm]
-            )
+            copy(self.final).fit(covariates[treatment == arm], imputed[treatment == arm])
             for arm in (0, 1)
         ]
         return self

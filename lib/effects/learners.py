@@ -176,6 +176,21 @@ class Search:
         self.model_ = fitted(self.settings[best], features, target, weights)
         return self
 
+    def varied(self, setting) -> dict:
+        """Return those parameters of a setting in which the settings differ.
+
+        Examples
+        --------
+        >>> Search([Ridge(0.1), Ridge(10)]).varied(Ridge(10))
+        {'alpha': 10}
+        """
+        all_of_them = [each.get_params() for each in self.settings]
+        return {
+            key: value
+            for key, value in setting.get_params().items()
+            if len({repr(parameters.get(key)) for parameters in all_of_them}) > 1
+        }
+
     def predict(self, features) -> np.ndarray:
         """Return means, or probabilities of the treatment."""
         return predict(self.model_, features)

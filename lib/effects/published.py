@@ -132,7 +132,8 @@ def other_samples(
         world, done_worlds = root.spawn(1)[0].generate_state(2).tolist()
         data = effect_data(simulator, n, seed=world, test_seed=done_worlds)
         study = read_study(*data[:3], adjustment)
-        run = estimate(study, estimators, selection=selection, seed=seed, progress=False)
+        options = {"selection": selection, "seed": seed, "progress": False, "scored": False}
+        run = estimate(study, estimators, **options)
         table = marked(study, run, bootstraps=0)
         table["error"] = table["ATE"] - study.difference.mean()
         found[k] = table[["error", "R²", "R² by group"]]
@@ -226,18 +227,13 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
         raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
     features = np.column_stack([study.covariates.to_numpy(), study.treatment])
     fits = estimator.outcome.scores(features, study.outcome)
-    searched = [
-        key.partition("__")[2]
-        for key, values in read_grids()[name].items()
-        if "__" in key and len(values) > 1
-    ]
     rows = []
     for k, setting in enumerate(estimator.outcome.settings):
         learner = SLearner(outcome=Search(setting, scored=False))
         learner.outcome.fit(features, study.outcome)
         effects = learner.effect(study.test_covariates.to_numpy())[:, None]
         rows.append(
-            {parameter: setting.get_params()[parameter] for parameter in searched}
+            dict(sorted(estimator.outcome.varied(setting).items()))
             | {
                 "cross-validation": 1 + fits[k],
                 "R²": marks(effects, study.difference, bootstraps=0)["R²"][0, 0],
