@@ -21,17 +21,17 @@ import pandas as pd
 from measuring import Finding, finish, missed_by, named, peak
 
 from lib.effects import benchmark, read_study
-from lib.effects.benchmark import labels
+from lib.effects.estimates import labels
 from lib.effects.estimators import TruePropensityWeighting
-from lib.effects.published import (
+from lib.effects.study import ADJUSTMENT_SETS
+from lib.income import fitted_simulator
+from lib.income.published import (
     beside_other_samples,
     beside_the_paper,
     other_samples,
     published_marks,
 )
-from lib.effects.study import ADJUSTMENT_SETS
-from lib.income import fitted_simulator
-from lib.income.cate import effect_data
+from lib.income.study import effect_data
 
 #: Seeds of the simulators of further samples, one each.
 FITS = (1, 2, 3, 4, 5, 6)

@@ -21,7 +21,6 @@ import pandas as pd
 from measuring import Finding, finish, missed_by, named, peak
 
 from lib.adult import load_adult
-from lib.comparison import average_effect
 from lib.income import SPECIFICATIONS, fitted_simulator
 from lib.income.characteristics import (
     baseline_characteristics,
@@ -32,6 +31,7 @@ from lib.income.characteristics import (
     published_fit_quality,
 )
 from lib.scm import Simulator
+from lib.scm.comparison import average_effect
 
 
 def fit() -> Iterator[Finding]:

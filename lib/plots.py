@@ -464,7 +464,7 @@ def changed(shares: pd.DataFrame) -> Figure:
     ----------
     shares : pandas.DataFrame
         Variables × steps: the share (0 to 1) of subjects whose value differs
-        between two worlds, as :func:`lib.comparison.share_changed` gives it.
+        between two worlds, as :func:`lib.scm.comparison.share_changed` gives it.
 
     Cells say per cent; an empty cell is a value that nobody's world changes.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lib.editions import Book
+from lib.book.editions import Book
 
 
 class TinyBook(Book):

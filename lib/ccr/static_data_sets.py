@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lib.book.publishing import Description, publish
 from lib.ccr.exact import COLUMNS
 from lib.ccr.tasks import Tasks, generate
 from lib.errors import InputError, one_of
-from lib.publishing import Description, publish
 
 
 @dataclass(frozen=True)

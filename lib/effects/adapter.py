@@ -18,7 +18,7 @@ import warnings
 
 import numpy as np
 
-from lib.effects.grids import CLASSIFIER, load
+from lib.effects.estimator_files import CLASSIFIER, load
 from lib.effects.learners import LEARNERS, learner
 from lib.errors import InputError
 

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from lib.effects.stress import curve
 from lib.errors import InputError, one_of
+from lib.income.stress import curve
 from lib.plots import COLOURS, FAINT, INK, WIDTH, drawn_quietly
 
 
@@ -23,7 +23,7 @@ def ranking(
     Parameters
     ----------
     ours : pandas.DataFrame
-        What :func:`~lib.effects.benchmark.benchmark` returned.
+        What :func:`~lib.effects.estimates.benchmark` returned.
     mark : str
         A column with ends, such as `R²` or `AE`.
     label : str
@@ -81,7 +81,7 @@ def by_group(table: pd.DataFrame, label: str, names: dict[str, str] | None = Non
     Parameters
     ----------
     table : pandas.DataFrame
-        What :func:`~lib.effects.scoring.effects_by_group` returned, in US dollars.
+        What :func:`~lib.effects.metrics.effects_by_group` returned, in US dollars.
     label : str
         What the groups are.
     names : dict of str to str, optional
@@ -234,7 +234,7 @@ def balance_plot(table: pd.DataFrame, most: int = 12) -> Figure:
     Parameters
     ----------
     table : pandas.DataFrame
-        What :func:`~lib.effects.scoring.balance` returned.
+        What :func:`~lib.effects.metrics.balance` returned.
     most : int
         Covariates shown.
 
@@ -269,7 +269,7 @@ def error_curves(table: pd.DataFrame, label: str, names: dict[str, str] | None =
     Parameters
     ----------
     table : pandas.DataFrame
-        What :func:`~lib.effects.stress.stress_test` returned, of one stress or several.
+        What :func:`~lib.income.stress.stress_test` returned, of one stress or several.
     label : str
         What the levels are, with the unit.
     names : dict of str to str, optional

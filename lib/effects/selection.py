@@ -23,14 +23,14 @@ from threadpoolctl import threadpool_limits
 
 from lib import ROOT
 from lib.cache import kept
+from lib.effects.estimator_files import build, read_grids
 from lib.effects.estimators import HIGHEST, LOWEST, SLearner, TLearner, out_of_fold
-from lib.effects.grids import build, read_grids
 from lib.effects.learners import learner
-from lib.effects.scoring import marks
+from lib.effects.metrics import marks
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check_count
-from lib.income.cate import TREATED_STEP, effect_data, true_effects
 from lib.income.characteristics import cohort
+from lib.income.study import TREATED_STEP, effect_data, true_effects
 from lib.scm import Simulator
 
 #: The candidates of the book.

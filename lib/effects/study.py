@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lib.errors import InputError, one_of
-from lib.income.cate import FULL_ADJUSTMENT, MINIMAL_ADJUSTMENT
+from lib.income.study import FULL_ADJUSTMENT, MINIMAL_ADJUSTMENT
 
 #: The adjustment sets of the paper, by name (its Section 4.1).
 ADJUSTMENT_SETS = {"full": FULL_ADJUSTMENT, "minimal": MINIMAL_ADJUSTMENT}

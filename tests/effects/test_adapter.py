@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from lib.effects import estimate, marked, read_study
 from lib.effects.adapter import adapted
-from lib.effects.grids import build
+from lib.effects.estimator_files import build
 from lib.errors import InputError
 
 FOREST = {"n_estimators": 40}

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lib.effects import benchmark
 from lib.income import fitted_simulator
-from lib.income.cate import effect_data
+from lib.income.study import effect_data
 
 NUMBERS = ["age", "education-num", "income_prev", "hours-per-week", "capital-net"]
 CATEGORIES = [

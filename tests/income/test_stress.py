@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.effects import stress
-from lib.effects.benchmark import Estimate
+from lib.effects.estimates import Estimate
 from lib.effects.estimators import TLearner
-from lib.effects.stress import Design, beyond_chance, curve, rising, stress_test
 from lib.errors import InputError
-from lib.income import fitted_simulator
-from lib.income.cate import MINIMAL_ADJUSTMENT, TrueEffects
+from lib.income import fitted_simulator, stress
+from lib.income.stress import Design, beyond_chance, curve, rising, stress_test
+from lib.income.study import MINIMAL_ADJUSTMENT, TrueEffects
 
 SEED = 11
 HIDDEN = [name for name in MINIMAL_ADJUSTMENT if name != "age"]

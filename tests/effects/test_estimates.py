@@ -90,7 +90,7 @@ def test_results_are_kept_as_they_finish(tables, monkeypatch):
     class Interrupted(Exception):
         pass
 
-    module = sys.modules["lib.effects.benchmark"]
+    module = sys.modules["lib.effects.estimates"]
     build, built = module.build, []
 
     def stopping(name, *arguments):

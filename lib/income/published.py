@@ -7,14 +7,14 @@ import pandas as pd
 from scipy.stats import t as student
 
 from lib import ROOT
-from lib.effects.benchmark import estimate, marked
+from lib.effects.estimates import estimate, marked
+from lib.effects.estimator_files import PAPER, build, read_grids
 from lib.effects.estimators import SLearner
-from lib.effects.grids import PAPER, build, read_grids
 from lib.effects.learners import Search
-from lib.effects.scoring import marks
+from lib.effects.metrics import marks
 from lib.effects.study import ADJUSTMENT_SETS, Study, read_study
 from lib.errors import InputError, one_of
-from lib.income.cate import effect_data
+from lib.income.study import effect_data
 from lib.scm import Simulator
 
 #: As printed; `data/published/README.md` describes the columns.
@@ -77,7 +77,7 @@ def beside_the_paper(
     Parameters
     ----------
     ours : pandas.DataFrame
-        What :func:`~lib.effects.benchmark.benchmark` returned.
+        What :func:`~lib.effects.estimates.benchmark` returned.
     adjustment : {"full", "minimal"}
     ceiling : float, optional
         The R² of the true effects in this run, named beside that of the estimators.
@@ -117,7 +117,7 @@ def other_samples(
     n : int
         Subjects of every world.
     adjustment, estimators, selection
-        As for :func:`~lib.effects.benchmark.benchmark`.
+        As for :func:`~lib.effects.estimates.benchmark`.
     seed : int
         Of learners; the seeds of the worlds are drawn from it.
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lib.book.parameters import Parameter, as_source, checked, read_parameters, with_values
 from lib.errors import InputError
-from lib.parameters import Parameter, as_source, checked, read_parameters, with_values
 
 CELL = """\
 n_samples: int = 10_000  # subjects to draw

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from lib.building import build, status_table
-from lib.editions import Page
+from lib.book.building import build, status_table
+from lib.book.editions import Page
+from lib.book.running import failed_path, run_page
 from lib.errors import InputError
 from lib.files import alone
-from lib.running import failed_path, run_page
 
 
 def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lib import ROOT
-from lib.editions import Page, load_edition
+from lib.book.editions import Page, load_edition
 from lib.errors import InputError
 
 

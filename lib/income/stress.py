@@ -25,12 +25,12 @@ from scipy.optimize import brentq
 from scipy.special import expit, stdtrit
 
 from lib import ROOT
-from lib.effects.benchmark import estimate
-from lib.effects.grids import read_grids
+from lib.effects.estimates import estimate
+from lib.effects.estimator_files import read_grids
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check_count, is_count, one_of
-from lib.income.cate import MINIMAL_ADJUSTMENT, TREATED_STEP, TrueEffects, true_effects
 from lib.income.characteristics import cohort
+from lib.income.study import MINIMAL_ADJUSTMENT, TREATED_STEP, TrueEffects, true_effects
 from lib.noise import uniforms
 from lib.scm import Simulator
 from lib.scm.interventions import StochasticPolicy
@@ -188,7 +188,7 @@ def stress_test(
 ) -> pd.DataFrame:
     r"""Run estimators on several studies at every level of a stress, and mark them.
 
-    Every estimate is kept on disk, see :func:`~lib.effects.benchmark.estimate`. The noise that K
+    Every estimate is kept on disk, see :func:`~lib.effects.estimates.estimate`. The noise that K
     futures leave in a test subject's mean difference :math:`\bar d_i` is taken out of
 
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}

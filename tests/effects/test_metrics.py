@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
-from lib.effects.scoring import BLOCK, balance, marks
+from lib.effects.metrics import BLOCK, balance, marks
 from lib.effects.study import read_study
 
 

@@ -11,10 +11,11 @@ import nbformat
 import psutil
 import pytest
 
-from lib import ROOT, running
-from lib.editions import Page, load_edition
+from lib import ROOT
+from lib.book import running
+from lib.book.editions import Page, load_edition
+from lib.book.running import PageFailed, read_record, run_page, why_stale
 from lib.errors import InputError
-from lib.running import PageFailed, read_record, run_page, why_stale
 
 
 @pytest.fixture
@@ -170,8 +171,8 @@ def slow_run(tiny_book):
     )
     (tiny_book.executed / "slow.ipynb").write_text("good")
     program = (
-        "from pathlib import Path\nfrom lib.editions import Book\n"
-        "from lib.running import Run, execute\n"
+        "from pathlib import Path\nfrom lib.book.editions import Book\n"
+        "from lib.book.running import Run, execute\n"
         f"book = Book(Path({str(tiny_book.root)!r}))\n"
         "run = Run(book.notebook('slow'), book.executed / 'slow.ipynb', {})\n"
         "try: execute([run], book=book)\n"

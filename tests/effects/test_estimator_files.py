@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from lib.effects.adapter import EconML
-from lib.effects.grids import (
+from lib.effects.estimator_files import (
     PAPER,
     build,
     needs_complete_covariates,

@@ -6,17 +6,17 @@ import pytest
 from sklearn.metrics import r2_score
 
 from lib.effects import benchmark
-from lib.effects.published import (
+from lib.effects.study import Study
+from lib.errors import InputError
+from lib.income import fitted_simulator
+from lib.income.published import (
     beside_other_samples,
     beside_the_paper,
     every_setting,
     other_samples,
     published_marks,
 )
-from lib.effects.study import Study
-from lib.errors import InputError
-from lib.income import fitted_simulator
-from lib.income.cate import effect_data
+from lib.income.study import effect_data
 
 
 def frame(errors, r2, name="t-ridge"):

@@ -13,9 +13,9 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.cache import kept
+from lib.effects.estimator_files import GRIDS, PAPER, build, needs_complete_covariates, read_grids
 from lib.effects.estimators import ESTIMATORS, TruePropensityWeighting
-from lib.effects.grids import GRIDS, PAPER, build, needs_complete_covariates, read_grids
-from lib.effects.scoring import marks
+from lib.effects.metrics import marks
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check_count, one_of
 

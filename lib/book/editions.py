@@ -18,8 +18,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lib import ROOT
+from lib.book.parameters import checked, parameters_of
 from lib.errors import InputError, one_of
-from lib.parameters import checked, parameters_of
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,8 @@ from typing import Any, NamedTuple
 
 import nbformat
 
-from lib.cache import versions
-from lib.editions import BOOK, Book, Page
-from lib.errors import InputError
-from lib.files import folder_digest, write_text, written_whole
-from lib.parameters import (
+from lib.book.editions import BOOK, Book, Page
+from lib.book.parameters import (
     Parameter,
     as_source,
     checked,
@@ -37,6 +34,9 @@ from lib.parameters import (
     read_parameters,
     with_values,
 )
+from lib.cache import versions
+from lib.errors import InputError
+from lib.files import folder_digest, write_text, written_whole
 
 #: The longest path of a Unix socket, on the systems that allow the least (macOS: 104 bytes).
 _SOCKET_PATH = 103

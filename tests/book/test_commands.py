@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib import building, editions
-from lib.__main__ import main
+from lib.book import building, editions
+from lib.book.commands import main
 from lib.scm import Simulator
 
 

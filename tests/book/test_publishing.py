@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from lib.book.publishing import Description, card, croissant, publish
 from lib.errors import InputError
-from lib.publishing import Description, card, croissant, publish
 
 DESCRIPTION = Description(
     name="lamps",

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.comparison import average_effect, share_changed
 from lib.errors import InputError
+from lib.scm.comparison import average_effect, share_changed
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import sys
 import nbformat
 import pytest
 
-from lib.editions import Book, parameters_of
-from lib.running import run_page
+from lib.book.editions import Book, parameters_of
+from lib.book.running import run_page
 
 #: Small, and away from the defaults, so that a value that a notebook holds fast shows.
 SMALL = {

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lib.book.editions import BOOK, Book, Page, load_edition
+from lib.book.parameters import as_source
+from lib.book.running import Run, execute, failed_path, read_record, why_stale
 from lib.cache import versions
-from lib.editions import BOOK, Book, Page, load_edition
 from lib.errors import InputError
 from lib.files import alone, writable, write_text
-from lib.parameters import as_source
-from lib.running import Run, execute, failed_path, read_record, why_stale
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""The book: parameters, editions, running, building and publishing; nothing of causality."""
