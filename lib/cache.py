@@ -1,7 +1,7 @@
 """Results kept on disk: a costly step runs once, and again only when it could differ.
 
 Fitting a simulator takes most of a minute, and three chapters want the same fit.
-:func:`kept` keeps what a function returned in `.cache/results` (or in the folder
+:func:`cached` keeps what a function returned in `.cache/results` (or in the folder
 that the environment variable `CAUSAL_BENCHMARK_BOOK_CACHE` names). A result comes
 back only if nothing that made it has changed:
 
@@ -31,7 +31,7 @@ import joblib
 
 from lib import ROOT
 from lib.errors import InputError
-from lib.files import alone, folder_digest
+from lib.files import file_lock, folder_digest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -90,7 +90,7 @@ def _memory(folder: Path) -> joblib.Memory:
     return joblib.Memory(generation, verbose=0, compress=("zlib", 1))
 
 
-def kept(function: Callable[P, R]) -> Callable[P, R]:
+def cached(function: Callable[P, R]) -> Callable[P, R]:
     """Keep on disk, by `joblib.Memory`, what a function of `lib` returns.
 
     What it returns must depend on its arguments and the code alone. Hand it values rather
@@ -105,7 +105,7 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
 
     Examples
     --------
-    >>> @kept
+    >>> @cached
     ... def load_squares(n: int) -> list[int]:
     ...     return [i**2 for i in range(n)]
     >>> load_squares.__wrapped__(4)  # the bare function
@@ -121,7 +121,7 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
         locks = Path(memory.location) / "locks"
         # Made again if newer generations have meanwhile pushed out the one of a long run.
         locks.mkdir(parents=True, exist_ok=True)
-        with alone(locks / key):
+        with file_lock(locks / key):
             if cached.check_call_in_cache(*args, **kwargs):
                 entry = cached.call_and_shelve(*args, **kwargs)
                 # Whatever a damaged entry raises, the remedy is to compute it again.

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class InputError(ValueError):
@@ -56,3 +59,42 @@ def check_count(name: str, number: Any, least: int) -> None:
     """
     if not is_count(number, least):
         raise InputError(f"{name} must be a whole number of at least {least}: found {number!r}")
+
+
+def first_problem(error: "ValidationError", allowed: Iterable[str] = (), depth: int = 0) -> str:
+    """Say in one sentence what pydantic found first: the key, the rule, and what was found.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+    allowed : iterable of str
+        The keys that are known, for a key that is not.
+    depth : int
+        How many parts of the place to leave out, because the caller says them.
+
+    Examples
+    --------
+    >>> import pydantic
+    >>> class Page(pydantic.BaseModel, extra="forbid"):
+    ...     name: str
+    >>> try:
+    ...     Page(name=3)
+    ... except pydantic.ValidationError as error:
+    ...     print(first_problem(error))
+    key 'name': input should be a valid string, found 3
+    """
+    problem = error.errors()[0]
+    key = ".".join(str(part) for part in problem["loc"][depth:])
+    found = problem["input"]
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"key {key!r} is unknown: {one_of(allowed, limit=50)}"
+    if problem["type"] in ("missing", "missing_argument"):
+        return f"key {key!r} is missing"
+    rule = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "dataclass_type":  # one object within another
+        rule = f"a {problem['ctx']['class_name']} is needed"
+        found = found if isinstance(found, str | int | float) else type(found).__name__
+    elif not key and problem["type"] == "value_error":  # a check of the whole, which says it all
+        return rule
+    where = f"key {key!r}: " if key else ""
+    return f"{where}{rule[0].lower()}{rule[1:]}, found {found!r}"

@@ -1,7 +1,8 @@
-"""Files that are there whole or not at all.
+"""Files: read in one way, and written whole or not at all.
 
 Whatever the project writes is written beside its destination and renamed into place
 at the end, so that an interrupted run leaves the old file, not half of the new one.
+What a user hands in, a table or a YAML file, is read here, and refused in one sentence.
 """
 
 import contextlib
@@ -9,11 +10,14 @@ import hashlib
 import itertools
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lib.errors import InputError
+import yaml
+
+from lib.errors import InputError, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +29,7 @@ except ImportError:  # Windows has no flock: there, two processes may do the sam
 
 
 @contextlib.contextmanager
-def written_whole(path: str | os.PathLike) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. What
@@ -39,7 +43,7 @@ def written_whole(path: str | os.PathLike) -> Iterator[Path]:
     Examples
     --------
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with written_whole(Path(folder) / "status.md") as beside:
+    ...     with atomic_write(Path(folder) / "status.md") as beside:
     ...         _ = beside.write_text("All is well.", encoding="utf-8")
     ...     print([path.name for path in Path(folder).iterdir()])
     ['status.md']
@@ -50,6 +54,9 @@ def written_whole(path: str | os.PathLike) -> Iterator[Path]:
         yield beside
         os.replace(beside, path)
     except OSError as error:
+        # An error about another file, such as an input that is missing, is not about this one.
+        if error.filename not in (None, str(beside), beside):
+            raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         with contextlib.suppress(OSError):  # of a folder that is none
@@ -70,7 +77,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
     Traceback (most recent call last):
     lib.errors.InputError: nowhere/status.md cannot be written: No such file or directory
     """
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_text(text, encoding="utf-8")
 
 
@@ -84,7 +91,7 @@ def write_parquet(
     Parameters
     ----------
     path : Path
-        Usually what :func:`written_whole` yields.
+        Usually what :func:`atomic_write` yields.
     frames : iterable of pandas.DataFrame
         At least one.
     compression : str
@@ -96,7 +103,7 @@ def write_parquet(
     >>> years = (pd.DataFrame({"t": [t], "age": [30 + t]}) for t in range(3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "ages.parquet"
-    ...     with written_whole(path) as beside:
+    ...     with atomic_write(path) as beside:
     ...         write_parquet(beside, years)
     ...     pd.read_parquet(path)["age"].tolist()
     [30, 31, 32]
@@ -110,6 +117,115 @@ def write_parquet(
     with pq.ParquetWriter(path, first.schema, compression=compression) as writer:
         for table in itertools.chain([first], tables):
             writer.write_table(table)
+
+
+def read_table(path: str | os.PathLike) -> "pd.DataFrame":
+    """Read a CSV or Parquet file, by its ending.
+
+    Raises
+    ------
+    InputError
+        If the file does not exist, is of another kind, or cannot be read.
+
+    Examples
+    --------
+    >>> read_table("people.xls")
+    Traceback (most recent call last):
+    lib.errors.InputError: file people.xls is not of a known kind: expected one of .csv, ...
+    """
+    import pandas as pd
+
+    path = Path(path)
+    readers = {
+        **dict.fromkeys((".csv", ".gz", ".zip"), pd.read_csv),
+        ".parquet": pd.read_parquet,
+    }
+    if path.suffix not in readers:
+        raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
+    if not path.is_file():
+        raise InputError(f"file {path} does not exist")
+    try:
+        return readers[path.suffix](path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"file {path} cannot be read: {error}") from error
+
+
+def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
+    """Read a YAML file; see :func:`parse_yaml`.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it breaks a rule of :func:`parse_yaml`.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"file {path} does not exist") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"file {path} cannot be read: {error}") from error
+    return parse_yaml(text, path.name, ignored)
+
+
+def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
+    """Parse YAML by the safe loader, and refuse a key that stands twice in one mapping.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Where it came from, for messages.
+    ignored : collection of str
+        Sections (keys of the whole) without a meaning here: a doubled key in one of them is
+        only warned of, and its last value counts.
+
+    Raises
+    ------
+    InputError
+        If it is not YAML, or a key stands twice.
+
+    Examples
+    --------
+    >>> parse_yaml("{age: 1, age: 2}", "people.yml")
+    Traceback (most recent call last):
+    lib.errors.InputError: people.yml, line 1: the key 'age' stands twice
+    """
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        for section, key in _doubled_keys(root):
+            found = f"{source}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
+            if section not in ignored:
+                raise InputError(found)
+            warnings.warn(f"{found}, in a section without a meaning here", stacklevel=3)
+        return None if root is None else loader.construct_document(root)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def _doubled_keys(root: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
+    """Yield each key that stands twice in its mapping, and the section that it is in."""
+    waiting, seen = [("", root)], set()
+    while waiting:
+        section, node = waiting.pop()
+        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += [(section, child) for child in node.value]
+            continue
+        keys = set()
+        for key, value in node.value:
+            # A merge key (<<) may stand with others; what it brings does not count as twice.
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if (key.tag, key.value) in keys:
+                    yield section or key.value, key
+                keys.add((key.tag, key.value))
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            waiting.append((section or name, value))
 
 
 def writable(folder: Path) -> None:
@@ -136,7 +252,7 @@ def writable(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def alone(path: Path, wait: bool = True) -> Iterator[None]:
+def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
     """Hold a lock file, so that one process at a time does what is in the block.
 
     The operating system lets go of the lock when its holder ends, however it ends.
@@ -155,7 +271,7 @@ def alone(path: Path, wait: bool = True) -> Iterator[None]:
 
     Examples
     --------
-    >>> with tempfile.TemporaryDirectory() as folder, alone(Path(folder) / "lock"):
+    >>> with tempfile.TemporaryDirectory() as folder, file_lock(Path(folder) / "lock"):
     ...     print("nobody else is here")
     nobody else is here
     """

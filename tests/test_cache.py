@@ -12,20 +12,20 @@ import pandas as pd
 import pytest
 
 from lib import ROOT, cache
-from lib.cache import kept, versions
+from lib.cache import cached, versions
 from lib.errors import InputError
 
 CALLS = []
 
 
-@kept
+@cached
 def doubled(table: pd.DataFrame, factor: int = 2) -> pd.DataFrame:
     """Multiply."""
     CALLS.append(factor)
     return table * factor
 
 
-@kept
+@cached
 def draws(n: int) -> np.ndarray:
     """Draw."""
     CALLS.append(n)

@@ -7,13 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from lib.errors import InputError
-from lib.files import alone, folder_digest, writable, write_parquet, write_text, written_whole
+from lib.files import atomic_write, file_lock, folder_digest, writable, write_parquet, write_text
 
 
 def test_a_file_is_replaced_when_it_is_complete(tmp_path):
     path = tmp_path / "page.json"
     write_text(path, "old")
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_text("é", encoding="utf-8")
         assert beside.suffix == ".json"
         assert path.read_text() == "old"
@@ -25,7 +25,7 @@ def test_a_file_is_replaced_when_it_is_complete(tmp_path):
 def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path, error):
     path = tmp_path / "page.json"
     write_text(path, "old")
-    with pytest.raises(type(error)), written_whole(path) as beside:
+    with pytest.raises(type(error)), atomic_write(path) as beside:
         beside.write_text("half")
         raise error
     assert path.read_text() == "old"
@@ -72,9 +72,9 @@ def test_frames_become_one_table_and_are_drawn_one_at_a_time(tmp_path):
 
 def test_a_lock_is_held_by_one(tmp_path):
     lock = tmp_path / "lock"
-    with alone(lock), pytest.raises(BlockingIOError), alone(lock, wait=False):
+    with file_lock(lock), pytest.raises(BlockingIOError), file_lock(lock, wait=False):
         pass
-    with alone(lock, wait=False):
+    with file_lock(lock, wait=False):
         pass
 
 

@@ -17,7 +17,7 @@ from lib.book.parameters import as_source
 from lib.book.running import Run, execute, failed_path, read_record, why_stale
 from lib.cache import versions
 from lib.errors import InputError
-from lib.files import alone, writable, write_text
+from lib.files import file_lock, writable, write_text
 
 
 @dataclass
@@ -73,7 +73,7 @@ def build(
     writable(book.executed)
     outcome = Outcome()
     try:
-        with alone(book.executed / ".lock", wait=False):
+        with file_lock(book.executed / ".lock", wait=False):
             # What a killed run left behind; we are alone, so nobody is still writing it.
             for partial in book.executed.glob(".partial.*"):
                 partial.unlink()

@@ -36,7 +36,7 @@ from lib.book.parameters import (
 )
 from lib.cache import versions
 from lib.errors import InputError
-from lib.files import folder_digest, write_text, written_whole
+from lib.files import atomic_write, folder_digest, write_text
 
 #: The longest path of a Unix socket, on the systems that allow the least (macOS: 104 bytes).
 _SOCKET_PATH = 103
@@ -204,7 +204,7 @@ def run_page(
         "digests": _digests(notebook, values, book),
     }
     started = time.monotonic()
-    with written_whole(output) as beside:
+    with atomic_write(output) as beside:
         try:
             executed = papermill.execute_notebook(
                 source,

@@ -22,7 +22,7 @@ import numpy as np
 
 from lib.ccr.tasks import Task, Tasks
 from lib.errors import InputError
-from lib.files import written_whole
+from lib.files import atomic_write
 
 #: The answer of a text that says neither yes nor no, or both.
 UNPARSEABLE = -1
@@ -276,6 +276,6 @@ def _places(tasks: Tasks) -> Iterator[tuple[Task, np.ndarray, tuple[np.ndarray, 
 
 
 def _write_lines(lines: Iterable[dict], path: str | os.PathLike) -> Path:
-    with written_whole(path) as beside, beside.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as beside, beside.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return Path(path)

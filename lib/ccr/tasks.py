@@ -28,7 +28,7 @@ from lib.ccr.stories import Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
 from lib.errors import InputError, check_count, one_of
-from lib.files import writable, write_parquet, written_whole
+from lib.files import atomic_write, writable, write_parquet
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
@@ -251,7 +251,7 @@ class Tasks:
         writable(folder)
         with contextlib.ExitStack() as tables:  # none takes its place before all are complete
             for name, frames in parts.items():
-                beside = tables.enter_context(written_whole(folder / f"{name}.parquet"))
+                beside = tables.enter_context(atomic_write(folder / f"{name}.parquet"))
                 write_parquet(beside, frames, compression="zstd")
         return folder
 

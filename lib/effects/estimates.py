@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from lib.cache import kept
+from lib.cache import cached
 from lib.effects.estimator_files import GRIDS, PAPER, build, needs_complete_covariates, read_grids
 from lib.effects.estimators import ESTIMATORS, TruePropensityWeighting
 from lib.effects.metrics import marks
@@ -253,7 +253,7 @@ def _named(name, study, entry, n_settings, seed, scored) -> tuple[str, Estimate]
     return name, Estimate(*result)
 
 
-@kept
+@cached
 def _estimate(
     name,
     entry,

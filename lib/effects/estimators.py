@@ -29,7 +29,7 @@ from copy import copy
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from lib.cache import kept
+from lib.cache import cached
 from lib.effects.learners import Search, best_jointly, fitted, fold_of, predict, sums_of_squares
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
@@ -372,7 +372,7 @@ class DRLearner(_WithLearners):
         return self.final.predict(covariates)
 
 
-@kept
+@cached
 def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
     """Predict every row by a model that has not seen its fold.
 

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
-from lib.cache import kept
+from lib.cache import cached
 from lib.errors import InputError, one_of
 
 #: The names that grids use.
@@ -231,7 +231,7 @@ def best_jointly(searches: list[Search], problems: list[tuple]) -> tuple[tuple[i
     return best, float(sum(table[k] for table, k in zip(tables, best, strict=True)))
 
 
-@kept
+@cached
 def _cross_validated(settings, features, target, folds, scale, weights) -> list[float]:
     """Return the score of every setting; kept on disk, because estimators share searches."""
     weights = np.ones(len(target)) if weights is None else weights

@@ -22,7 +22,7 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from lib import ROOT
-from lib.cache import kept
+from lib.cache import cached
 from lib.effects.estimator_files import build, read_grids
 from lib.effects.estimators import HIGHEST, LOWEST, SLearner, TLearner, out_of_fold
 from lib.effects.learners import learner
@@ -159,7 +159,7 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     return criteria(known, treatment, outcome, effects, factual).assign(**{"R²": r2})
 
 
-@kept
+@cached
 def _fitted(entries, covariates, treatment, outcome, test_covariates, seed):
     """Return effects and factual outcomes of validation subjects, and effects of the test's."""
     effects, factual, answers = {}, {}, {}

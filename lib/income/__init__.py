@@ -7,7 +7,7 @@ import pandas as pd
 
 from lib import ROOT
 from lib.adult import load_adult
-from lib.cache import kept
+from lib.cache import cached
 from lib.errors import InputError, one_of
 from lib.scm import Simulator, Specification
 
@@ -69,6 +69,6 @@ def _read_table(path: str | os.PathLike | None) -> pd.DataFrame:
 
 
 # The text, not the path, is an argument: an edited file is another specification.
-@kept
+@cached
 def _fitted(text: str, source: str, table: pd.DataFrame, seed: int, coupling: str) -> Simulator:
     return Simulator(Specification.from_text(text, source), coupling).fit(table, seed)

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from lib.errors import InputError
-from lib.files import write_parquet, written_whole
+from lib.files import atomic_write, write_parquet
 from lib.income.characteristics import cohort
 from lib.income.mechanisms import FULL_TIME, NO_STUDIES
 from lib.scm import Simulator
@@ -88,7 +88,7 @@ class EffectData(NamedTuple):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in self._asdict().items():
-            with written_whole(folder / f"{name}.parquet") as beside:
+            with atomic_write(folder / f"{name}.parquet") as beside:
                 write_parquet(beside, iter([table]))
         return folder
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from lib.errors import InputError, check_count, one_of
-from lib.files import write_parquet, written_whole
+from lib.files import atomic_write, write_parquet
 from lib.noise import uniforms
 from lib.scm.interventions import Interventions, Situation, plain
 from lib.scm.mechanisms import (
@@ -290,7 +290,7 @@ class Simulator(BaseEstimator):
                 if report is not None:
                     report(int(frame["subject"].iloc[-1]) + 1 - options.get("first", 0))
 
-        with written_whole(path) as beside:
+        with atomic_write(path) as beside:
             write_parquet(beside, reported())
         return Path(path)
 

@@ -8,7 +8,7 @@ from lib.book.building import build, status_table
 from lib.book.editions import Page
 from lib.book.running import failed_path, run_page
 from lib.errors import InputError
-from lib.files import alone
+from lib.files import file_lock
 
 
 def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
@@ -50,7 +50,7 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
 
 def test_two_builds_at_once_are_refused(tiny_book):
     with (
-        alone(tiny_book.executed / ".lock"),
+        file_lock(tiny_book.executed / ".lock"),
         pytest.raises(InputError, match="another build is at work"),
     ):
         build("default", render=False, book=tiny_book)
