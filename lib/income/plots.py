@@ -1,0 +1,51 @@
+"""The figure of the stress tests; with the shapes of :mod:`lib.plots`."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lib.income.stress import curve
+from lib.plots import DOTS, FAINT, drawn_quietly, lines
+
+
+@drawn_quietly
+def error_curves(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
+    """Draw errors and R² over the levels of one stress or two: studies, means, 95 % intervals.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :func:`~lib.income.stress.stress_test` returned, of one stress or several.
+    label : str
+        What the levels are, with the unit.
+    names : mapping of str to str
+        Name of an estimator → what its panel is called.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 90, 90], "estimator": "T"})
+    >>> table = table.assign(study=[0, 1, 0, 1], error=[5.0, 3.0, 1.0, 2.0], **{"R²": 0.5})
+    >>> [axes.get_ylabel() for axes in error_curves(table, "subjects").axes]
+    ['error, $1,000', 'R²']
+    """
+    kinds, levels = (list(table[column].unique()) for column in ("stress", "level"))
+    parts = []
+    for metric, unit, scale in (("error", "error, $1,000", 1_000), ("R²", "R²", 1)):
+        means = curve(table, metric).rename(columns={"mean": "value"}).reset_index()
+        each = table.dropna(subset=metric).rename(columns={metric: "value"})
+        for part in (means.assign(of=means["stress"]), each.assign(of="one study")):
+            scaled = part.filter(["value", "lower", "upper"]) / scale
+            panel = part["estimator"].replace(names) + (", R²" if unit == "R²" else "")
+            parts.append(part.assign(unit=unit, panel=panel, **scaled))
+    both = pd.concat(parts, ignore_index=True)
+    beside = 0.2 * (both["stress"].map(kinds.index) - (len(kinds) - 1) / 2)
+    both["place"] = both["level"].map(levels.index) + beside
+    labels = [level if isinstance(level, str) else f"{level:,}" for level in levels]
+    joined = {**DOTS, "linewidth": 1.4, "linestyle": "" if isinstance(levels[0], str) else "-"}
+    options = {"look": joined, "looks": {"one study": {**DOTS, "color": FAINT, "zorder": 1}}}
+    options |= {"columns": 2, "xticks": range(len(levels)), "xticklabels": labels}
+    figure = lines(both, "place", f"Errors by {label}", "of", "panel", xlabel=label, **options)
+    for axes in figure.axes:  # upright where their text would be wider than a panel
+        axes.tick_params(axis="x", rotation=90 * (len("".join(labels)) > 18))
+    return figure
