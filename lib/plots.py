@@ -80,65 +80,60 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
-def shape(height: float, per_row: float = 0.0) -> Callable[[Callable], Callable[..., Figure]]:
+def shape(draw: Callable) -> Callable[..., Figure]:
     """Let a function that draws one panel of a tidy table draw a figure of several.
 
-    The function takes axes, the part of the table with the column `series`, the name of the
-    column that places its values, and options; what it leaves over are properties of the axes,
-    such as `xlim`. The figure takes the table, the name of that column and a title instead, and
-
-    - `series`, `panel`: columns for the legend and for the panels;
-    - `columns`: panels beside each other; `sharex`: whether they have one horizontal axis;
-    - `height`: of a panel, in inches, to which comes as much as its rows need;
-    - `xlabel`, `ylabel`. A column `unit` labels each panel instead of `ylabel`, and panels of
-      one unit share their scale.
+    The function takes axes, its part of the table, and the name of the column that places the
+    values; further options and properties of the axes, such as `xlim`, it takes as keywords. The
+    figure takes the table, the name of that column, and a title; `series` and `panel`, the names
+    of the columns that the legend and the panels tell apart; how many `columns` of panels there
+    are; whether their scales are `shared`, those of values by panels of one unit; and their
+    `height` in inches, without which names have rows of their own.
     """
 
-    def of_panels(draw: Callable) -> Callable[..., Figure]:
-        @drawn_quietly
-        @functools.wraps(draw)
-        def drawn(
-            table, place, title, series=None, panel=None, columns=1, sharex=True,
-            height=height, xlabel="", ylabel="", **options,
-        ):  # fmt: skip
-            labels = table[series] if series else pd.Series("", table.index)
-            table = table.assign(series=pd.Categorical(labels, labels.unique()))
-            parts = dict(list(table.groupby(panel, sort=False))) if panel else {"": table}
-            heights = [height + per_row * part[place].nunique() for part in parts.values()]
-            rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
-            size = {"figsize": (WIDTH, sum(rows)), "height_ratios": rows}
-            figure, grid = plt.subplots(len(rows), columns, sharex=sharex, squeeze=False, **size)
-            panels, known, of_unit = grid.ravel()[: len(parts)], {}, {}
-            for i, (axes, (name, part)) in enumerate(zip(panels, parts.items(), strict=True)):
-                unit = part["unit"].iloc[0] if "unit" in part else ""
-                first = of_unit.setdefault(unit or name, axes)
-                axes.sharey(first)
-                draw(axes, part, place, **options)
-                axes.set_title(textwrap.fill(str(name), 36 // columns))
-                if first is axes or i % columns == 0:
-                    axes.set_ylabel(unit or ylabel)
-                else:
-                    axes.tick_params(labelleft=False)
-                if i + columns >= len(parts):  # a panel below is missing, or has no labels
-                    axes.tick_params(labelbottom=True)
-                    axes.set_xlabel(xlabel if columns == 1 else "")
-                for axis in (axes.xaxis, axes.yaxis):
-                    if isinstance(axis.get_major_formatter(), ScalarFormatter):
-                        axis.set_major_formatter("{x:,g}")
-                        if columns > 1:
-                            axis.get_major_locator().set_params(nbins=3)
-                handles, labels = axes.get_legend_handles_labels()
-                known = dict(zip(labels, handles, strict=True)) | known
-            for axes in grid.ravel()[len(parts) :]:
-                axes.set_visible(False)
-            if columns > 1:
-                figure.supxlabel(xlabel)
-            _head(figure, title, known)
-            return figure
+    @drawn_quietly
+    @functools.wraps(draw)
+    def drawn(
+        table, place, title, series=None, panel=None, columns=1, shared=True, height=None, **options
+    ):
+        labels = table[series] if series else pd.Series("", table.index)
+        table = table.assign(series=pd.Categorical(labels, labels.unique()))
+        parts = dict(list(table.groupby(panel, sort=False))) if panel else {"": table}
+        in_rows = not pd.api.types.is_numeric_dtype(table[place])
+        units = [part["unit"].iloc[0] if "unit" in part else "" for part in parts.values()]
+        heights = [
+            height or (0.5 + 0.26 * part[place].nunique() if in_rows else 1.75)
+            for part in parts.values()
+        ]
+        rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
+        size = {"figsize": (WIDTH, sum(rows)), "height_ratios": rows}
+        figure, grid = plt.subplots(len(rows), columns, sharex=shared, squeeze=False, **size)
+        for axes in grid.flat:
+            axes.locator_params(nbins=6 // columns)
+        known, of_unit = {}, {}
+        for i, (axes, (name, part)) in enumerate(zip(grid.flat, parts.items(), strict=False)):
+            first = of_unit.setdefault(units[i] if shared and not in_rows else i, axes)
+            axes.sharey(first)
+            draw(axes, part, place, **options)
+            axes.set_title(textwrap.fill(str(name), 46 // columns))
+            if first is axes or i % columns == 0:
+                axes.set_ylabel("" if in_rows else units[i])
+            else:
+                axes.tick_params(labelleft=False)
+            if i + columns >= len(parts):  # nothing below has labels
+                axes.tick_params(labelbottom=True)
+            for axis in (axes.xaxis, axes.yaxis):
+                if isinstance(axis.get_major_formatter(), ScalarFormatter):
+                    axis.set_major_formatter("{x:,g}")
+            handles, labels = axes.get_legend_handles_labels()
+            known = dict(zip(labels, handles, strict=True)) | known
+        for axes in grid.flat[len(parts) :]:
+            axes.set_visible(False)
+        figure.supxlabel(units[0] if in_rows else place)
+        _head(figure, title, known)
+        return figure
 
-        return drawn
-
-    return of_panels
+    return drawn
 
 
 def _head(figure: Figure, title: str, known: Mapping) -> None:
@@ -152,12 +147,12 @@ def _head(figure: Figure, title: str, known: Mapping) -> None:
 
 def _range(table: pd.DataFrame) -> np.ndarray | None:
     """Say how far ranges reach below and above their values, as error bars want it."""
-    if "lower" not in table:
+    if "lower" not in table or table["lower"].isna().all():
         return None
     return np.maximum([table["value"] - table["lower"], table["upper"] - table["value"]], 0)
 
 
-@shape(0.5, per_row=0.27)
+@shape
 def intervals(axes, table, row, looks: Mapping = {}, line: Mapping = {}, **axis):
     """Draw a dot for each row, the first at the top, with its range as a line.
 
@@ -182,7 +177,7 @@ def intervals(axes, table, row, looks: Mapping = {}, line: Mapping = {}, **axis)
     axes.set(ylim=(len(rows) - 0.4, -0.6), **axis)
 
 
-@shape(1.75)
+@shape
 def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, line: Mapping = {}, **axis):
     """Draw a line for each series, its range as a band; of a series with markers, as bars.
 
@@ -216,7 +211,7 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, line: Mapping
     axes.set(**axis)
 
 
-@shape(0.5, per_row=0.25)
+@shape
 def bars(axes, table, row, stacked: bool = False, colours: Sequence[str] = COLOURS, **axis):
     """Draw a bar for each row, the first at the top, and the series beside or after each other.
 
@@ -266,9 +261,9 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     if into is not None and into not in order:
         raise InputError(f"variable {into!r} is not in the graph: {one_of(order)}")
     target, in_time = (into, 0), len(order) < len(graph)
-    half_widths = {name: 0.06 + 0.042 * len(name) for name in order}  # inches, for 10 points
-    scale = min(1, 0.62 / max(half_widths.values()))
-    port = scale * max(half_widths.values()) + 0.04
+    width = 0.06 + 0.042 * max(map(len, order))  # inches, half of the widest box in 10 points
+    scale = min(1, 0.62 / width)
+    port = scale * width + 0.04
     # One inch is one unit.
     left, bottom, top = -2.65 if in_time else -0.8, -ROW * len(order) + 0.1, 0.6 if in_time else 0.3
     figure = plt.figure(figsize=(WIDTH, top - bottom), layout="none")
@@ -276,23 +271,18 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     axes.set_axis_off()
     for (cause, step), (effect, _) in graph.edges:
         start, end = (-ROW * order.index(name) for name in (cause, effect))
-        x, x_end = (half_widths[cause] - 2, -half_widths[effect]) if step else (port, port)
         # An arc is the wider the further it reaches.
         bend = 0.0 if step else -0.5 if in_time else -1.1
-        marked = (effect, 0) == target
-        look = {"color": COLOURS[1], "linewidth": 1.6, "zorder": 2} if marked else {"color": FAINT}
-        arrow(axes, (x, start), (x_end, end), bend, **look)
+        marked = {"color": COLOURS[1], "linewidth": 1.6, "zorder": 2}
+        look = marked if effect == into else {"color": FAINT}
+        arrow(axes, (port + 2 * step, start), (-port if step else port, end), bend, **look)
     for name, step in sorted(graph, key=lambda node: (node[1], order.index(node[0]))):
         is_effect = (name, step) == target
         marked = is_effect or graph.has_edge((name, step), target)
-        box = {
-            "boxstyle": "round,pad=0.3",
-            "facecolor": "#FBE3D4" if is_effect else "white",
-            "edgecolor": COLOURS[1] if marked else INK,
-            "linewidth": 1.4 if marked else 0.8,
-        }
-        weight, place = "bold" if is_effect else "normal", (2 * step, -ROW * order.index(name))
-        axes.text(*place, name, ha="center", va="center", size=10 * scale, weight=weight, bbox=box)
+        box = {"boxstyle": "round,pad=0.3", "facecolor": "#FBE3D4" if is_effect else "white"}
+        box |= {"edgecolor": COLOURS[1] if marked else INK, "linewidth": 1.4 if marked else 0.8}
+        font = {"size": 10 * scale, "weight": "bold" if is_effect else "normal", "bbox": box}
+        axes.text(2 * step, -ROW * order.index(name), name, ha="center", va="center", **font)
     for x, heading in ((-2, "previous step"), (0, "current step")) if in_time else ():
         axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")
     return figure
@@ -300,14 +290,9 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
 
 def arrow(axes: Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -> None:
     """Draw an arrow from place to place; a bend of 1 makes an arc half as wide as it is long."""
-    look = {
-        "arrowstyle": "-|>",
-        "mutation_scale": 9,
-        "linewidth": 0.8,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    } | look
-    axes.add_patch(FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", **look))
+    look = {"mutation_scale": 9, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0} | look
+    look |= {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={bend}"}
+    axes.add_patch(FancyArrowPatch(start, end, **look))
 
 
 @drawn_quietly
@@ -321,24 +306,22 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "") -> Figure:
     ['<1', '25']
     """
     figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5))
-    axes.imshow(table, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+    axes.pcolormesh(table, cmap="Blues", vmin=0, vmax=100, edgecolor=STYLE["grid.color"])
     for (row, column), value in np.ndenumerate(table.to_numpy()):
         if value > 0:
-            text = "<1" if value < 1 else f"{value:.0f}"
-            colour = "white" if value > 55 else INK
-            axes.text(column, row, text, ha="center", va="center", color=colour, size=10)
-    for axis, names in ((axes.xaxis, table.columns), (axes.yaxis, table.index)):
-        axis.set_ticks(range(len(names)), names)
-        axis.set_ticks(np.arange(len(names) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", linewidth=1)
-    axes.tick_params(which="both", length=0)
+            text, colour = f"{value:.0f}" if value >= 1 else "<1", "white" if value > 55 else INK
+            font = {"ha": "center", "va": "center", "size": 10, "color": colour}
+            axes.text(column + 0.5, row + 0.5, text, **font)
+    axes.set_xticks(np.arange(table.shape[1]) + 0.5, table.columns)
+    axes.set_yticks(np.arange(table.shape[0]) + 0.5, table.index)
+    axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    axes.invert_yaxis()
     axes.set_xlabel(xlabel)
     _head(figure, title, {})
     return figure
 
 
-@drawn_quietly
 def histograms(
     cohorts: Mapping[str, pd.DataFrame], variables: Sequence[str], title: str, bins=None, **options
 ) -> Figure:
@@ -352,25 +335,23 @@ def histograms(
     >>> from lib.adult import load_adult
     >>> figure = histograms({"Adult": load_adult()}, ["age"], "People")
     >>> figure.axes[0].get_title("left")
-    'age'
+    'age, years'
     """
     parts = []
     for variable in variables:
         columns = _columns(cohorts, variable)
         edges = _edges(pd.concat(columns.values())) if bins is None else bins
         for name, values in columns.items():
-            # A step starts at its own edge and ends at the next one, the first and last at zero.
             shares = 100 * np.histogram(values, edges)[0] / max(1, len(values))
-            steps = {"edge": [edges[0], *edges], "value": [0, *shares, 0], "lower": 0}
-            parts.append(pd.DataFrame(steps).assign(cohort=name, variable=variable))
+            # A step reaches from its own edge to the next one; the first and the last start at 0.
+            steps = pd.DataFrame({"": [edges[0], *edges], "value": [0, *shares, 0]})
+            panel = f"{variable}, {UNITS[variable]}" if variable in UNITS else variable
+            parts.append(steps.assign(cohort=name, panel=panel, unit="%"))
     table = pd.concat(parts)
+    table = table.assign(lower=0, upper=table["value"])
     look = {"drawstyle": "steps-post", "linestyle": "-", "linewidth": 1.5}
-    frame = {"series": "cohort", "panel": "variable", "sharex": False, "ylabel": "%", "look": look}
-    frame |= {"columns": min(2, len(variables)), **options}
-    figure = lines(table.assign(upper=table["value"]), "edge", title, **frame)
-    for axes, variable in zip(figure.axes, variables, strict=False):
-        axes.set_xlabel(UNITS.get(variable, ""))
-    return figure
+    frame = {"columns": min(2, len(variables)), "shared": False, "look": look}
+    return lines(table, "", title, "cohort", "panel", **frame, **options)
 
 
 def _edges(values: pd.Series) -> np.ndarray:
@@ -415,8 +396,8 @@ def levels(cohorts: Mapping[str, pd.DataFrame], variables: Sequence[str], title:
         parts.append(shares.melt(var_name="cohort", ignore_index=False).assign(variable=variable))
     table = pd.concat(parts).rename_axis("level").reset_index()
     table["level"] = [textwrap.shorten(str(level), 18) for level in table["level"]]
-    frame = {"series": "cohort", "panel": "variable", "columns": min(2, len(variables))}
-    return bars(table, "level", title, sharex=False, xlabel="% of each group", **frame)
+    frame = {"columns": min(2, len(variables)), "shared": False}
+    return bars(table.assign(unit="% of each group"), "level", title, "cohort", "variable", **frame)
 
 
 @drawn_quietly
@@ -432,8 +413,7 @@ def overlap(groups: Mapping[str, pd.Series]) -> Figure:
     'propensity'
     """
     frames = {name: propensity.to_frame("propensity") for name, propensity in groups.items()}
-    options = {"bins": np.linspace(0, 1, 21), "height": 2.2, "xlim": (0, 1)}
-    options |= {"yscale": "log", "ylabel": "% of the group"}
+    options = {"bins": np.linspace(0, 1, 21), "xlim": (0, 1), "yscale": "log", "height": 2.2}
     figure = histograms(frames, ["propensity"], "Where the groups overlap", **options)
     figure.axes[0].yaxis.set_major_formatter("{x:g}")
     return figure
@@ -461,11 +441,11 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
     table = table[table["size"] >= 30]  # below, the normal interval means little
     value = table["mean"]
     half = 1.96 * np.sqrt(value * (100 - value) / table["size"])
-    table = table.assign(value=value, lower=value - half, upper=value + half)
+    unit = "% of the subjects with this level"
+    table = table.assign(value=value, lower=value - half, upper=value + half, unit=unit)
     table = table.rename_axis(["variable", "level"]).reset_index()
-    frame = {"panel": "variable", "columns": min(2, len(by)), "line": {"everyone": reached.mean()}}
-    title, xlabel = f"Who has {outcome} {level}", "% of the subjects with this level"
-    return intervals(table, "level", title, xlabel=xlabel, **frame)
+    frame = {"columns": min(2, len(by)), "line": {"everyone": reached.mean()}}
+    return intervals(table, "level", f"Who has {outcome} {level}", panel="variable", **frame)
 
 
 def trajectories(worlds: Mapping[str, pd.DataFrame], of: Sequence[str | tuple[str, str]]) -> Figure:
@@ -490,7 +470,7 @@ def trajectories(worlds: Mapping[str, pd.DataFrame], of: Sequence[str | tuple[st
         variable, level = (entry, None) if isinstance(entry, str) else entry
         for name, column in _columns(worlds, variable).items():
             values = column if level is None else 100 * (column == level)
-            steps = values.groupby(worlds[name]["t"])
+            steps = values.groupby(worlds[name]["t"].rename("step t"))
             part = pd.DataFrame({"value": steps.mean()})
             panel, unit = f"{variable}: {level}", "% of subjects"
             if level is None:
@@ -498,7 +478,7 @@ def trajectories(worlds: Mapping[str, pd.DataFrame], of: Sequence[str | tuple[st
                 part = part.assign(lower=steps.quantile(0.25), upper=steps.quantile(0.75))
             parts.append(part.assign(world=name, panel=panel, unit=unit))
     table = pd.concat(parts).reset_index()
-    return lines(table, "t", "The same subjects in every world", "world", "panel", xlabel="step t")
+    return lines(table, "step t", "The same subjects in every world", "world", "panel")
 
 
 @drawn_quietly
@@ -526,25 +506,19 @@ def one_subject(
     parts, visited = [], {}
     for variable in variables:
         _columns(worlds, variable)
-        life = pd.concat([one[variable], other[variable]], keys=worlds, names=["world"])
+        life = pd.concat([one[variable], other[variable]], keys=worlds, names=["world", "step t"])
         if isinstance(life.dtype, pd.CategoricalDtype):
             life = life.cat.remove_unused_categories()
             visited[variable], life = life.cat.categories, life.cat.codes
-        parts.append(
-            life.rename("value").reset_index().assign(panel=variable, unit=UNITS.get(variable, ""))
-        )
-    looks = {
-        name: {"marker": marker, "markersize": size, "drawstyle": "steps-mid"}
-        for name, marker, size in zip(worlds, "os", (7, 4), strict=True)
-    }
-    height = 0.6 + 0.22 * max(map(len, visited.values()), default=2)
-    title = f"Subject {subject} in two worlds"
-    table = pd.concat(parts)
-    figure = lines(table, "t", title, "world", "panel", xlabel="step t", looks=looks, height=height)
+        unit = UNITS.get(variable, f"level of {variable}")
+        parts.append(life.rename("value").reset_index().assign(variable=variable, unit=unit))
+    title, look = f"Subject {subject} in two worlds", {"drawstyle": "steps-mid"}
+    figure = lines(pd.concat(parts), "step t", title, "world", "variable", height=1.3, look=look)
     for axes, variable in zip(figure.axes, variables, strict=True):
         for step in one.index[one[variable].astype(object) != other[variable].astype(object)]:
             axes.axvspan(step - 0.5, step + 0.5, color="#F6E7B4", linewidth=0, zorder=0)
         if variable in visited:
             axes.set_yticks(range(len(visited[variable])), visited[variable])
+            axes.set_ylabel("")
         axes.margins(y=0.2)
     return figure

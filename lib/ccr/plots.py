@@ -17,7 +17,7 @@ from lib.ccr.scoring import CELLS, Scores
 from lib.plots import COLOURS, DOTS, FAINT, INK, REFERENCE, WIDTH, arrow, bars, drawn_quietly, lines
 
 #: Inches: the radius of a node, and the height of one edge along the chain.
-RADIUS, STEP = 0.17, 0.62
+RADIUS, STEP = 0.17, 0.52
 
 
 @drawn_quietly
@@ -65,16 +65,13 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
 
 def _places(chain: Chain) -> dict[int, tuple[float, float]]:
     """Put cutpoints on a vertical line, and the nodes between them on arcs beside it."""
-    places, top, side = {0: (0.0, 0.0)}, 0.0, 1
+    places, side = {}, 0.75
     for first, size in zip(chain.cut_tree, chain.n_per_bcc, strict=False):
-        height = STEP * max(1.0, 0.8 * (size - 1))
-        for place in range(1, size):
-            down = place / (size - 1)
-            x = side * 0.75 * np.sin(np.pi * down) if place < size - 1 else 0.0
-            places[first + place] = (float(x), top - height * down)
+        for k in range(size):
+            x = side * np.sin(np.pi * k / (size - 1))
+            places[first + k] = (float(x), -STEP * (first + k))
         if size > 2:
             side = -side
-        top -= height
     return places
 
 
@@ -93,9 +90,9 @@ def responses(quantities: pd.DataFrame) -> Figure:
     shares = {"never": 1 - always - follows, "follows": follows, "always": always}
     table = pd.concat(shares, names=["response"]).mul(100).rename("value").reset_index()
     table["pair"] = [f"{x} → {y}" for x, y in zip(table["cause"], table["effect"], strict=True)]
-    options = {"stacked": True, "colours": (FAINT, COLOURS[0], COLOURS[4]), "xlim": (0, 100)}
-    title, xlabel = "How effects respond to their causes", "% of samples"
-    return bars(table, "pair", title, "response", xlabel=xlabel, **options)
+    table, colours = table.assign(unit="% of samples"), (FAINT, COLOURS[0], COLOURS[4])
+    title = "How effects respond to their causes"
+    return bars(table, "pair", title, "response", stacked=True, colours=colours, xlim=(0, 100))
 
 
 @drawn_quietly
@@ -105,17 +102,16 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
     Examples
     --------
     >>> figure = shares_below({"and": [0.1, 0.2]}, "PNS", mark=0.01)
-    >>> figure.axes[0].get_xlabel()
+    >>> figure.get_supxlabel()
     'PNS'
     """
-    parts = {}
+    parts = []
     for name, sample in values.items():
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
-        parts[name] = pd.DataFrame({quantity: x, "value": below})
-    table = pd.concat(parts, names=["of"]).reset_index("of")
-    options = {"look": {"drawstyle": "steps-post"}, "height": 2.4, "xlabel": quantity}
-    options |= {"ylabel": "% of worlds below", "xscale": "log", "ylim": (0, 100)}
-    figure = lines(table, quantity, f"{quantity}, world by world", "of", **options)
+        parts.append(pd.DataFrame({quantity: x, "value": below, "of": name}))
+    table, title = pd.concat(parts).assign(unit="% of worlds below"), f"{quantity}, world by world"
+    options = {"look": {"drawstyle": "steps-post"}, "xscale": "log", "ylim": (0, 100)}
+    figure = lines(table, quantity, title, "of", height=2.4, **options)
     figure.axes[0].axvline(mark, **REFERENCE)
     return figure
 
@@ -129,21 +125,21 @@ def convergence(errors: pd.DataFrame) -> Figure:
     Examples
     --------
     >>> table = pd.DataFrame({"error": [0.1], "expected": 0.1, "low": 0.09, "high": 0.11}, [25])
-    >>> convergence(table).axes[0].get_xlabel()
+    >>> convergence(table).get_supxlabel()
     'number of samples n'
     """
     names = {"low": "lower", "high": "upper"}
     expected = errors.rename(columns=names).assign(value=errors["expected"], of="expected")
     measured = pd.DataFrame({"value": errors["error"], "of": "measured"})
-    table = pd.concat([expected, measured]).rename_axis("n").reset_index()
-    options = {"looks": {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}}
-    options |= {"height": 2.4, "xscale": "log", "yscale": "log", "ylabel": "error of the PNS"}
-    title, xlabel = "More samples, smaller errors", "number of samples n"
-    figure = lines(table, "n", title, "of", xlabel=xlabel, **options)
-    for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if axis.axis_name == "y" else (1,)))
-        axis.set_major_formatter("{x:,g}")
-        axis.set_minor_formatter("")
+    table = pd.concat([expected, measured]).rename_axis("number of samples n").reset_index()
+    looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
+    options = {"looks": looks, "height": 2.4, "xscale": "log", "yscale": "log"}
+    table, title = table.assign(unit="error of the PNS"), "More samples, smaller errors"
+    figure = lines(table, "number of samples n", title, "of", **options)
+    axis = figure.axes[0].yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
     return figure
 
 
@@ -167,21 +163,11 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     root, leaf = tasks["cause"].transform("min"), tasks["effect"].transform("max")
     whole = (table["cause"] == root) & (table["effect"] == leaf)
     table["pair"] = whole.map({False: "parts", True: "whole"})
-    table = table.assign(value=table["answers"], unit="ATE of the answers").sort_values(
-        "pair", kind="stable"
-    )
-    figure = lines(
-        table,
-        "exact",
-        "Answers and the truth",
-        "pair",
-        "reasoner",
-        columns=2,
-        look=DOTS,
-        looks={"parts": {"color": COLOURS[5]}},
-        height=1.9,
-        xlabel="exact ATE",
-    )
+    names = {"answers": "value", "exact": "exact ATE"}
+    table = table.rename(columns=names).sort_values("pair", kind="stable")
+    options = {"look": DOTS, "looks": {"parts": {"color": COLOURS[5]}}, "columns": 2, "height": 1.9}
+    table, title = table.assign(unit="ATE of the answers"), "Answers and the truth"
+    figure = lines(table, "exact ATE", title, "pair", "reasoner", **options)
     for axes in figure.axes:
         axes.axline((0, 0), slope=1, **REFERENCE)
     return figure
@@ -203,6 +189,5 @@ def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     table["cell"] = table["cell"].map(dict(enumerate(map(", ".join, CELLS))))
     # Blue is valid, orange invalid; the paler, the less consistent.
     colours = [COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF"]
-    options = {"stacked": True, "colours": colours, "xlim": (0, 100)}
-    title, xlabel = "Who composes well", "% of compositions"
-    return bars(table, "reasoner", title, "cell", xlabel=xlabel, **options)
+    table, title = table.assign(unit="% of compositions"), "Who composes well"
+    return bars(table, "reasoner", title, "cell", stacked=True, colours=colours, xlim=(0, 100))

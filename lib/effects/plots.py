@@ -10,47 +10,37 @@ from lib.plots import DOTS, INK, intervals, lines
 
 
 def ranking(
-    table: pd.DataFrame,
-    metric: str,
-    xlabel: str,
-    names: Mapping[str, str] = {},
-    paper: pd.DataFrame | None = None,
-    ceiling: float | None = None,
+    runs: Mapping[str, pd.DataFrame], metric: str, unit: str, names: Mapping = {}, **options
 ) -> Figure:
-    """Draw a metric of every estimator that has it, the best at the top, with its interval.
+    """Draw a metric of the estimators, the best at the top, with its intervals.
 
     Parameters
     ----------
-    table, paper : pandas.DataFrame
-        Tidy, with columns `estimator`, `metric`, `value`, `lower`, `upper`: this run, and published
-        numbers, which are drawn as diamonds.
-    xlabel : str
-        What the metric is, with the unit.
+    runs : mapping of str to pandas.DataFrame
+        Name in the legend → tidy metrics. The first run ranks the estimators that it has.
+    metric, unit : str
+        One of the column `metric`, and what its values are.
     names : mapping of str to str
         Estimator → what its row is called.
-    ceiling : float, optional
-        What the best possible estimator reaches, drawn as a dashed line.
 
     Examples
     --------
     >>> table = pd.DataFrame({"estimator": ["S", "T"], "metric": "R²", "value": [0.1, 0.3]})
-    >>> figure = ranking(table.assign(lower=0.0, upper=0.5), "R²", "R²")
+    >>> figure = ranking({"this run": table.assign(lower=0.0, upper=0.5)}, "R²", "R²")
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['T', 'S']
     """
-    ours = table[table["metric"] == metric]
-    if ours.empty:
-        raise InputError(f"metric {metric!r} is unknown here: {one_of(table['metric'].unique())}")
-    ours = ours.dropna(subset="value").sort_values("value", ascending=not metric.startswith("R²"))
-    runs = {"this run": ours}
-    if paper is not None:
-        known = paper["estimator"].isin(ours["estimator"]) & (paper["metric"] == metric)
-        runs["paper"] = paper.loc[known, ["estimator", "value"]]
-    both = pd.concat(runs, names=["run"]).reset_index("run")
-    both["estimator"] = both["estimator"].replace(names)
-    line = {} if ceiling is None else {"ceiling": ceiling}
-    title = "Estimators, the best first"
-    return intervals(both, "estimator", title, "run", xlabel=xlabel, line=line)
+    table = pd.concat(runs, names=["run"]).reset_index("run").assign(unit=unit)
+    known = list(table["metric"].unique())
+    if metric not in known:
+        raise InputError(f"metric {metric!r} is unknown: {one_of(known)}")
+    table = table[(table["metric"] == metric) & table["value"].notna()]
+    first = table[table["run"] == next(iter(runs))]
+    order = first.sort_values("value", ascending=not metric.startswith("R²"))["estimator"]
+    table["estimator"] = pd.Categorical(table["estimator"], order)  # without those of others
+    table = table.dropna(subset="estimator").sort_values("estimator", kind="stable")
+    table["estimator"] = table["estimator"].astype(str).replace(names)
+    return intervals(table, "estimator", "Estimators, the best first", "run", **options)
 
 
 def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
@@ -72,7 +62,6 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['mine', 'sampled truth']
     """
-    table = table.rename_axis("group")
     found = table.drop(columns=["subjects", "sampled", "standard error", "truth"], errors="ignore")
     long = found.rename(columns=names).melt(var_name="estimator", ignore_index=False)
     mean, half = table["sampled"], 1.96 * table["standard error"].fillna(0)
@@ -82,11 +71,11 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     many = long[long.index.isin(table.index[table["subjects"] >= 30])]
     low, high = (many if len(many) else long)["value"].agg(["min", "max"])
     room = 0.15 * (high - low) + 1
-    looks = {name: {"marker": ".", "linewidth": 1.5} for name in long["estimator"]}
-    looks["sampled truth"] = {**DOTS, "marker": "s", "color": "black", "elinewidth": 1}
-    options = {"xlabel": label, "ylabel": "mean effect, US dollars", "height": 2.9, "looks": looks}
-    title, ylim = f"Effect by {label}", (low - room, high + room)
-    return lines(long.reset_index(), "group", title, "estimator", ylim=ylim, **options)
+    looks = {"sampled truth": {**DOTS, "marker": "s", "color": "black", "elinewidth": 1}}
+    options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
+    table = long.rename_axis(label).reset_index().assign(unit="mean effect, US dollars")
+    ylim = (low - room, high + room)
+    return lines(table, label, f"Effect by {label}", "estimator", ylim=ylim, **options)
 
 
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
@@ -106,21 +95,20 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     >>> choices(table).axes[0].get_title(loc="left")
     'R-loss'
     """
-    below = f"R² below {floor:g}"
+    below, place = f"R² below {floor:g}", "place by the criterion, 1 is picked"
     family = table.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
-    shown = pd.DataFrame({"value": table["R²"].clip(lower=floor), "unit": "R² of the true effects"})
+    shown = pd.DataFrame({"value": table["R²"].clip(lower=floor), "unit": "R² of effects"})
     shown["of"] = family.where(table["R²"] >= floor, below)
     parts = {}
     for name in table.columns.drop("R²"):
-        placed = shown.assign(place=table[name].rank())
+        placed = shown.assign(**{place: table[name].rank()})
         picked = placed.loc[[table[name].idxmin()]].assign(of="picked")
         parts[name] = pd.concat([placed, picked])
-    both = pd.concat(parts, names=["criterion"]).reset_index("criterion").sort_values("of")
+    both = pd.concat(parts, names=["criterion"]).reset_index("criterion")
     ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
     looks = {below: {"marker": "v", "color": INK}, "picked": ring}
     options = {"columns": 2, "look": DOTS, "looks": looks, "line": {"best": table["R²"].max()}}
-    title, xlabel = "What each criterion puts first", "place by the criterion, 1 is picked"
-    return lines(both, "place", title, "of", "criterion", xlabel=xlabel, **options)
+    return lines(both, place, "What each criterion puts first", "of", "criterion", **options)
 
 
 def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
@@ -137,12 +125,12 @@ def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
     --------
     >>> one = pd.DataFrame({"regret": [0.1]}, index=["R-loss"])
     >>> ends = {"regret lower": 0.1, "regret upper": 0.1}
-    >>> regrets([one], one.assign(**ends)).axes[0].get_xlabel()
+    >>> regrets([one], one.assign(**ends)).get_supxlabel()
     'regret, in R² of the true effects'
     """
     names = {"regret": "value", "regret lower": "lower", "regret upper": "upper"}
     runs = {"mean, 95 % interval": means, "one study": pd.concat(found)}
     table = pd.concat(runs, names=["run", "criterion"]).rename(columns=names).reset_index()
-    looks, line = {"one study": {"marker": "|", "markersize": 10}}, {"best": 0}
-    title, xlabel = "What is lost by choosing so", "regret, in R² of the true effects"
-    return intervals(table, "criterion", title, "run", xlabel=xlabel, looks=looks, line=line)
+    table = table.assign(unit="regret, in R² of the true effects")
+    options = {"looks": {"one study": {"marker": "|", "markersize": 10}}, "line": {"best": 0}}
+    return intervals(table, "criterion", "What is lost by choosing so", "run", **options)

@@ -40,12 +40,12 @@ def error_curves(table: pd.DataFrame, label: str, names: Mapping[str, str] = {})
             parts.append(part.assign(unit=unit, panel=panel, **scaled))
     both = pd.concat(parts, ignore_index=True)
     beside = 0.2 * (both["stress"].map(kinds.index) - (len(kinds) - 1) / 2)
-    both["place"] = both["level"].map(levels.index) + beside
-    labels = [level if isinstance(level, str) else f"{level:,}" for level in levels]
+    both[label] = both["level"].map(levels.index) + beside
+    ticks = [level if isinstance(level, str) else f"{level:,}" for level in levels]
     joined = {**DOTS, "linewidth": 1.4, "linestyle": "" if isinstance(levels[0], str) else "-"}
     options = {"look": joined, "looks": {"one study": {**DOTS, "color": FAINT, "zorder": 1}}}
-    options |= {"columns": 2, "xticks": range(len(levels)), "xticklabels": labels}
-    figure = lines(both, "place", f"Errors by {label}", "of", "panel", xlabel=label, **options)
+    options |= {"columns": 2, "xticks": range(len(levels)), "xticklabels": ticks}
+    figure = lines(both, label, f"Errors by {label}", "of", "panel", **options)
     for axes in figure.axes:  # upright where their text would be wider than a panel
-        axes.tick_params(axis="x", rotation=90 * (len("".join(labels)) > 18))
+        axes.tick_params(axis="x", rotation=90 * (max(map(len, ticks)) * len(ticks) > 20))
     return figure
