@@ -98,8 +98,9 @@ def shape(draw: Callable) -> Callable[..., Figure]:
     ):
         labels = table[series] if series else pd.Series("", table.index)
         table = table.assign(series=pd.Categorical(labels, labels.unique()))
+        if in_rows := not pd.api.types.is_numeric_dtype(table[place]):
+            table[place] = table[place].astype(str)  # of a categorical, without absent levels
         parts = dict(list(table.groupby(panel, sort=False))) if panel else {"": table}
-        in_rows = not pd.api.types.is_numeric_dtype(table[place])
         units = [part["unit"].iloc[0] if "unit" in part else "" for part in parts.values()]
         heights = [
             height or (0.5 + 0.26 * part[place].nunique() if in_rows else 1.75)
