@@ -1,18 +1,12 @@
 """Figures in one quiet style: a few shapes, and what the chapters draw with them.
 
 :func:`intervals`, :func:`lines` and :func:`bars` take a tidy table. It has one row a value: the
-column `value`, its range from `lower` to `upper` where there is one, and further columns that
-say where it belongs. :func:`causal_graph` and :func:`heat_map` take what they are named for.
+column `value`, its range from `lower` to `upper` where there is one, its `unit`, and further
+columns that say where it belongs. :func:`causal_graph` and :func:`heat_map` are shapes, too.
 
-Every function returns a :class:`matplotlib.figure.Figure` that no figure manager holds: as the
-last expression of a cell it is shown once. Colours are those of Okabe and Ito, which
-colour-blind readers tell apart [1]_.
-
-References
-----------
-.. [1] Okabe, M. and Ito, K. (2008). Color universal design: how to make figures
-   and presentations that are friendly to colorblind people.
-   https://jfly.uni-koeln.de/color/
+No figure manager holds the figures: the last expression of a cell is shown once. Colours are
+those of Okabe and Ito (2008), which colour-blind readers tell apart:
+https://jfly.uni-koeln.de/color/
 """
 
 import functools
@@ -52,22 +46,12 @@ REFERENCE = {"color": INK, "linewidth": 1, "linestyle": "--"}
 MOST_LEVELS, FEW_LEVELS = 16, 6
 
 #: Units of the numbers that the book draws.
-DOLLARS = "US dollars"
-UNITS = {"age": "years", "capital-net": DOLLARS, "education-num": "1 to 16"}
-UNITS |= {"hours-per-week": "hours", "income": DOLLARS}
+UNITS = {"age": "years", "education-num": "1 to 16", "hours-per-week": "hours"}
+UNITS |= {"capital-net": "US dollars", "income": "US dollars"}
 
 
 def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Let a function draw in our style, whatever matplotlib is set to, and leave that as it was.
-
-    Examples
-    --------
-    >>> @drawn_quietly
-    ... def empty():
-    ...     return plt.figure()
-    >>> empty().get_dpi() == STYLE["figure.dpi"], plt.get_fignums()
-    (True, [])
-    """
+    """Let a function draw in our style, whatever matplotlib is set to, and leave that as it was."""
 
     @functools.wraps(draw)
     def drawn(*arguments, **options) -> Figure:
@@ -83,12 +67,11 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 def shape(draw: Callable) -> Callable[..., Figure]:
     """Let a function that draws one panel of a tidy table draw a figure of several.
 
-    The function takes axes, its part of the table, and the name of the column that places the
-    values; further options and properties of the axes, such as `xlim`, it takes as keywords. The
-    figure takes the table, the name of that column, and a title; `series` and `panel`, the names
-    of the columns that the legend and the panels tell apart; how many `columns` of panels there
-    are; whether their scales are `shared`, those of values by panels of one unit; and their
-    `height` in inches, without which names have rows of their own.
+    `place` is the column on the other axis than that of the values; its name labels that axis
+    if it holds numbers, and names have a row each. `series` and `panel` are the columns for the
+    legend and the panels, of which `columns` stand beside each other. Their horizontal scale is
+    `shared`, and that of the values among panels of one unit. `height` is theirs, in inches.
+    What is left over are properties of the axes, such as `xlim`.
     """
 
     @drawn_quietly
@@ -102,25 +85,23 @@ def shape(draw: Callable) -> Callable[..., Figure]:
             table[place] = table[place].astype(str)  # of a categorical, without absent levels
         parts = dict(list(table.groupby(panel, sort=False))) if panel else {"": table}
         units = [part["unit"].iloc[0] if "unit" in part else "" for part in parts.values()]
-        heights = [
-            height or (0.5 + 0.26 * part[place].nunique() if in_rows else 1.75)
-            for part in parts.values()
-        ]
+        sizes = [part[place].nunique() for part in parts.values()]
+        heights = [height or (0.5 + 0.26 * size if in_rows else 1.75) for size in sizes]
         rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
-        size = {"figsize": (WIDTH, sum(rows)), "height_ratios": rows}
-        figure, grid = plt.subplots(len(rows), columns, sharex=shared, squeeze=False, **size)
+        frame = {"figsize": (WIDTH, sum(rows)), "height_ratios": rows, "squeeze": False}
+        figure, grid = plt.subplots(len(rows), columns, sharex=shared, **frame)
         for axes in grid.flat:
             axes.locator_params(nbins=6 // columns)
         known, of_unit = {}, {}
         for i, (axes, (name, part)) in enumerate(zip(grid.flat, parts.items(), strict=False)):
-            first = of_unit.setdefault(units[i] if shared and not in_rows else i, axes)
+            first = of_unit.setdefault((shared and not in_rows and units[i]) or i, axes)
             axes.sharey(first)
             draw(axes, part, place, **options)
             axes.set_title(textwrap.fill(str(name), 46 // columns))
-            if first is axes or i % columns == 0:
-                axes.set_ylabel("" if in_rows else units[i])
-            else:
+            if first is not axes and i % columns:
                 axes.tick_params(labelleft=False)
+            elif not in_rows:
+                axes.set_ylabel(units[i])
             if i + columns >= len(parts):  # nothing below has labels
                 axes.tick_params(labelbottom=True)
             for axis in (axes.xaxis, axes.yaxis):
@@ -187,10 +168,10 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, line: Mapping
 
     Examples
     --------
-    >>> table = pd.DataFrame({"t": [0, 1], "value": [20.0, 21.0], "lower": 19.0, "upper": 22.0})
-    >>> figure = lines(table, "t", "Years pass", ylabel="years")
-    >>> figure.axes[0].lines[0].get_ydata().tolist(), len(figure.axes[0].collections)
-    ([20.0, 21.0], 1)
+    >>> table = pd.DataFrame({"t": [0, 1], "value": [20.0, 21.0], "unit": "years"})
+    >>> figure = lines(table, "t", "Years pass")
+    >>> figure.axes[0].lines[0].get_ydata().tolist(), figure.axes[0].get_ylabel()
+    ([20.0, 21.0], 'years')
     """
     for name, value in line.items():
         axes.axhline(value, label=name, **REFERENCE)
@@ -235,18 +216,8 @@ def bars(axes, table, row, stacked: bool = False, colours: Sequence[str] = COLOU
 def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     """Draw a causal graph: variables in causal order, every arc from a cause down to its effect.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Acyclic; nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the
-        previous step, which stands on the left, and the current one.
-    into : str, optional
-        The variable (of the current step) whose direct causes stand out.
-
-    Raises
-    ------
-    InputError
-        If the graph has a cycle, or `into` is not one of its variables.
+    Nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the previous step, which
+    stands on the left, and the current one. The direct causes of `into` stand out.
 
     Examples
     --------
@@ -330,13 +301,6 @@ def histograms(
 
     Unless the edges of the bins are given, the axis is cut at the 0.5 and 99.5 percentiles of
     the cohorts together, and whole numbers fall into bins of whole width.
-
-    Examples
-    --------
-    >>> from lib.adult import load_adult
-    >>> figure = histograms({"Adult": load_adult()}, ["age"], "People")
-    >>> figure.axes[0].get_title("left")
-    'age, years'
     """
     parts = []
     for variable in variables:
@@ -376,13 +340,6 @@ def levels(cohorts: Mapping[str, pd.DataFrame], variables: Sequence[str], title:
 
     Of a variable with more than 16 levels, the six that are most frequent in the first cohort
     are drawn, and the others together.
-
-    Examples
-    --------
-    >>> from lib.adult import load_adult
-    >>> figure = levels({"Adult": load_adult()}, ["race", "sex"], "People")
-    >>> [text.get_text() for text in figure.axes[1].get_yticklabels()]
-    ['Female', 'Male']
     """
     parts = []
     for variable in variables:
@@ -406,12 +363,6 @@ def overlap(groups: Mapping[str, pd.Series]) -> Figure:
     """Draw how the propensity of a treatment, from 0 to 1, is distributed in groups of subjects.
 
     The axis of shares is logarithmic: rare subjects are the ones that overlap is about.
-
-    Examples
-    --------
-    >>> figure = overlap({"treated": pd.Series([0.9, 0.8]), "others": pd.Series([0.1, 0.2])})
-    >>> figure.axes[0].get_title("left")
-    'propensity'
     """
     frames = {name: propensity.to_frame("propensity") for name, propensity in groups.items()}
     options = {"bins": np.linspace(0, 1, 21), "xlim": (0, 1), "yscale": "log", "height": 2.2}
@@ -425,13 +376,6 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
 
     A line reaches 1.96 standard errors to both sides of a share,
     :math:`\sqrt{s(1-s)/n}`; levels with fewer than 30 subjects are left out.
-
-    Examples
-    --------
-    >>> from lib.adult import load_adult
-    >>> figure = share_by_level(load_adult(), "income", ">50K", by=["sex"])
-    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    ['Female', 'Male']
     """
     known = frame[outcome].cat.categories
     if level not in known:
@@ -452,19 +396,8 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
 def trajectories(worlds: Mapping[str, pd.DataFrame], of: Sequence[str | tuple[str, str]]) -> Figure:
     """Draw how a population moves: means and quartiles of numbers, shares of levels.
 
-    Parameters
-    ----------
-    worlds : mapping of str to pandas.DataFrame
-        Name in the legend → long frame with columns `subject`, `t` and the variables.
-    of : sequence of str or (str, str)
-        One panel each: a numeric variable, or a categorical variable and its level.
-
-    Examples
-    --------
-    >>> world = pd.DataFrame({"subject": [0, 1, 0, 1], "t": [0, 0, 1, 1], "age": [20, 40, 21, 41]})
-    >>> figure = trajectories({"seen": world}, ["age"])
-    >>> figure.axes[0].lines[0].get_ydata().tolist()
-    [30.0, 31.0]
+    Worlds are long frames with a column `t`. A panel shows a numeric variable, or a categorical
+    variable and its level.
     """
     parts = []
     for entry in of:
@@ -489,14 +422,6 @@ def one_subject(
     """Follow one subject through two worlds; steps at which they differ are shaded.
 
     Of a categorical variable, the levels that the subject visits stand on the vertical axis.
-
-    Examples
-    --------
-    >>> world = pd.DataFrame({"subject": [7, 7], "t": [0, 1], "age": [20, 21]})
-    >>> other = world.assign(age=[20, 30])
-    >>> figure = one_subject({"seen": world, "other": other}, subject=7, variables=["age"])
-    >>> len(figure.axes[0].patches)  # they differ at one step
-    1
     """
     if len(worlds) != 2:
         raise InputError(f"a subject is followed through two worlds: found {len(worlds)}")

@@ -24,13 +24,7 @@ RADIUS, STEP = 0.17, 0.52
 def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None = None) -> Figure:
     """Draw a chain of components and, beside it, its cut tree, with the PNS of its edges if given.
 
-    Causes above their effects; root, cutpoints and leaf at the same height in both pictures.
-
-    Examples
-    --------
-    >>> figure = chain_and_cut_tree(Chain([3, 3]))
-    >>> [axes.get_title() for axes in figure.axes]
-    ['causal graph', 'cut tree']
+    Causes stand above their effects, and a node at the same height in both pictures.
     """
     places, tree = _places(chain), chain.cut_tree
     spine = {node: (-0.35, places[node][1]) for node in tree}
@@ -76,16 +70,7 @@ def _places(chain: Chain) -> dict[int, tuple[float, float]]:
 
 
 def responses(quantities: pd.DataFrame) -> Figure:
-    """Draw how often each effect never, or always, is true, or follows its cause, in per cent.
-
-    Examples
-    --------
-    >>> from lib.ccr.exact import exact_quantities
-    >>> from lib.ccr.worlds import World
-    >>> world = World(Chain([2]), ["and", "and"], [0.5, 0.5])
-    >>> [float(bar.get_width()) for bar in responses(exact_quantities(world)).axes[0].patches]
-    [50.0, 50.0, 0.0]
-    """
+    """Draw how often each effect never, or always, is true, or follows its cause, in per cent."""
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = {"never": 1 - always - follows, "follows": follows, "always": always}
     table = pd.concat(shares, names=["response"]).mul(100).rename("value").reset_index()
@@ -97,14 +82,7 @@ def responses(quantities: pd.DataFrame) -> Figure:
 
 @drawn_quietly
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
-    """Draw which share of the values is smaller, on a logarithmic axis with a dashed mark.
-
-    Examples
-    --------
-    >>> figure = shares_below({"and": [0.1, 0.2]}, "PNS", mark=0.01)
-    >>> figure.get_supxlabel()
-    'PNS'
-    """
+    """Draw which share of the values is smaller, on a logarithmic axis with a dashed mark."""
     parts = []
     for name, sample in values.items():
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
@@ -121,12 +99,6 @@ def convergence(errors: pd.DataFrame) -> Figure:
     """Draw the error of estimates against the number of samples, with the expected band.
 
     Both axes logarithmic: an error that falls as one over the root of n is a straight line.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"error": [0.1], "expected": 0.1, "low": 0.09, "high": 0.11}, [25])
-    >>> convergence(table).get_supxlabel()
-    'number of samples n'
     """
     names = {"low": "lower", "high": "upper"}
     expected = errors.rename(columns=names).assign(value=errors["expected"], of="expected")
@@ -148,14 +120,6 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     """Draw the ATE that answers amount to against the exact one, a panel for each reasoner.
 
     One dot for every pair of every task; root and leaf stand out. Right is the dashed diagonal.
-
-    Examples
-    --------
-    >>> from lib.ccr import generate
-    >>> tasks = generate("candy_party", n_samples=10)
-    >>> figure = estimates({"perfect": Scores(tasks, tasks.answers["answer"], n_resamples=10)})
-    >>> figure.axes[0].get_title("left")
-    'perfect'
     """
     found = {name: one.quantities.query("quantity == 'ATE'") for name, one in scores.items()}
     table = pd.concat(found, names=["reasoner"]).reset_index("reasoner")
@@ -174,16 +138,7 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
 
 
 def taxonomy(scores: Mapping[str, Scores]) -> Figure:
-    """Draw which share of its compositions is valid or not, consistent or not, in per cent.
-
-    Examples
-    --------
-    >>> from lib.ccr import generate
-    >>> tasks = generate("candy_party", n_samples=10)
-    >>> figure = taxonomy({"perfect": Scores(tasks, tasks.answers["answer"], n_resamples=10)})
-    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    ['perfect']
-    """
+    """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
     shares = {name: 100 * one.table["share"] for name, one in scores.items()}
     table = pd.concat(shares, names=["reasoner", "cell"]).rename("value").reset_index()
     table["cell"] = table["cell"].map(dict(enumerate(map(", ".join, CELLS))))

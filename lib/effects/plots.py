@@ -14,14 +14,8 @@ def ranking(
 ) -> Figure:
     """Draw a metric of the estimators, the best at the top, with its intervals.
 
-    Parameters
-    ----------
-    runs : mapping of str to pandas.DataFrame
-        Name in the legend → tidy metrics. The first run ranks the estimators that it has.
-    metric, unit : str
-        One of the column `metric`, and what its values are.
-    names : mapping of str to str
-        Estimator → what its row is called.
+    `runs` maps what the legend says to tidy metrics; the first run ranks the estimators that it
+    has. `unit` says what the values are, and `names` what the row of an estimator is called.
 
     Examples
     --------
@@ -36,31 +30,17 @@ def ranking(
         raise InputError(f"metric {metric!r} is unknown: {one_of(known)}")
     table = table[(table["metric"] == metric) & table["value"].notna()]
     first = table[table["run"] == next(iter(runs))]
-    order = first.sort_values("value", ascending=not metric.startswith("R²"))["estimator"]
-    table["estimator"] = pd.Categorical(table["estimator"], order)  # without those of others
-    table = table.dropna(subset="estimator").sort_values("estimator", kind="stable")
-    table["estimator"] = table["estimator"].astype(str).replace(names)
+    order = list(first.sort_values("value", ascending=not metric.startswith("R²"))["estimator"])
+    table = table[table["estimator"].isin(order)]
+    table = table.sort_values("estimator", key=lambda row: row.map(order.index), kind="stable")
+    table = table.replace({"estimator": dict(names)})
     return intervals(table, "estimator", "Estimators, the best first", "run", **options)
 
 
 def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
     """Draw mean effects by group: the truth with its interval, and every estimator (Figure 2).
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        What :func:`~lib.effects.metrics.effects_by_group` returned, in US dollars.
-    label : str
-        What the groups are.
-    names : mapping of str to str
-        Name of a column → what the legend says.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"subjects": 9, "sampled": [1.0, 2.0], "standard error": 0.1})
-    >>> figure = by_group(table.assign(mine=[1.5, 1.5]), "level")
-    >>> [text.get_text() for text in figure.legends[0].get_texts()]
-    ['mine', 'sampled truth']
+    The table is that of :func:`~lib.effects.metrics.effects_by_group`, in US dollars.
     """
     found = table.drop(columns=["subjects", "sampled", "standard error", "truth"], errors="ignore")
     long = found.rename(columns=names).melt(var_name="estimator", ignore_index=False)
@@ -79,23 +59,12 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
 
 
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
-    """Draw what each criterion puts first: places on x, R² of the effects on y.
+    """Draw what each criterion puts first, in the table of :func:`~lib.effects.selection.trial`.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        What :func:`~lib.effects.selection.trial` returned. The family of a candidate is its
-        name up to the first hyphen.
-    floor : float
-        Candidates with a lower R² are drawn here, as triangles.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"R-loss": [2.0, 1.0], "R²": [0.3, 0.4]}, index=["s-a", "t-b"])
-    >>> choices(table).axes[0].get_title(loc="left")
-    'R-loss'
+    Candidates with an R² below `floor` are drawn there, as triangles. The family of a candidate
+    is its name up to the first hyphen.
     """
-    below, place = f"R² below {floor:g}", "place by the criterion, 1 is picked"
+    below, place = f"R² below {floor:g}".replace("-", "−"), "place by the criterion, 1 is picked"
     family = table.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
     shown = pd.DataFrame({"value": table["R²"].clip(lower=floor), "unit": "R² of effects"})
     shown["of"] = family.where(table["R²"] >= floor, below)
@@ -112,22 +81,7 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
 
 
 def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
-    """Draw the regret of every criterion in every study, and its mean with the interval.
-
-    Parameters
-    ----------
-    found : sequence of pandas.DataFrame
-        What :func:`~lib.effects.selection.verdicts` returned for each study.
-    means : pandas.DataFrame
-        What :func:`~lib.effects.selection.over_studies` made of them.
-
-    Examples
-    --------
-    >>> one = pd.DataFrame({"regret": [0.1]}, index=["R-loss"])
-    >>> ends = {"regret lower": 0.1, "regret upper": 0.1}
-    >>> regrets([one], one.assign(**ends)).get_supxlabel()
-    'regret, in R² of the true effects'
-    """
+    """Draw the regret of every criterion in the `found` verdicts on studies, and its mean."""
     names = {"regret": "value", "regret lower": "lower", "regret upper": "upper"}
     runs = {"mean, 95 % interval": means, "one study": pd.concat(found)}
     table = pd.concat(runs, names=["run", "criterion"]).rename(columns=names).reset_index()

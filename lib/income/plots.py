@@ -13,21 +13,7 @@ from lib.plots import DOTS, FAINT, drawn_quietly, lines
 def error_curves(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
     """Draw errors and R² over the levels of one stress or two: studies, means, 95 % intervals.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        What :func:`~lib.income.stress.stress_test` returned, of one stress or several.
-    label : str
-        What the levels are, with the unit.
-    names : mapping of str to str
-        Name of an estimator → what its panel is called.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 90, 90], "estimator": "T"})
-    >>> table = table.assign(study=[0, 1, 0, 1], error=[5.0, 3.0, 1.0, 2.0], **{"R²": 0.5})
-    >>> [axes.get_ylabel() for axes in error_curves(table, "subjects").axes]
-    ['error, $1,000', 'R²']
+    The table is that of :func:`~lib.income.stress.stress_test`, `label` says what levels are.
     """
     kinds, levels = (list(table[column].unique()) for column in ("stress", "level"))
     parts = []
