@@ -54,8 +54,8 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     looks = {"sampled truth": {**DOTS, "marker": "s", "color": "black", "elinewidth": 1}}
     options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
     table = long.rename_axis(label).reset_index().assign(unit="mean effect, US dollars")
-    ylim = (low - room, high + room)
-    return lines(table, label, f"Effect by {label}", "estimator", ylim=ylim, **options)
+    options |= {"line": {"": 0}, "ylim": (low - room, high + room)}
+    return lines(table, label, f"Effect by {label}", "estimator", **options)
 
 
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:

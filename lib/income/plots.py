@@ -30,8 +30,10 @@ def error_curves(table: pd.DataFrame, label: str, names: Mapping[str, str] = {})
     ticks = [level if isinstance(level, str) else f"{level:,}" for level in levels]
     joined = {**DOTS, "linewidth": 1.4, "linestyle": "" if isinstance(levels[0], str) else "-"}
     options = {"look": joined, "looks": {"one study": {**DOTS, "color": FAINT, "zorder": 1}}}
-    options |= {"columns": 2, "xticks": range(len(levels)), "xticklabels": ticks}
+    options |= {"columns": 2, "xticks": range(len(levels)), "xticklabels": ticks, "line": {"": 0}}
+    upright = len(ticks) * max(map(len, ticks)) > 20  # where their text would be wider than a panel
+    options["height"] = 2.2 if upright else 1.75
     figure = lines(both, label, f"Errors by {label}", "of", "panel", **options)
-    for axes in figure.axes:  # upright where their text would be wider than a panel
-        axes.tick_params(axis="x", rotation=90 * (max(map(len, ticks)) * len(ticks) > 20))
+    for axes in figure.axes:
+        axes.tick_params(axis="x", rotation=90 * upright)
     return figure
