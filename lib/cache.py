@@ -44,6 +44,8 @@ GENERATIONS = 2
 def versions() -> dict[str, str]:
     """Return the versions of Python and of every direct dependency, as installed here.
 
+    One that is not installed is named, too: what is installed later is a change.
+
     Examples
     --------
     >>> list(versions())[0]
@@ -52,9 +54,10 @@ def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
         if name := re.match(r"[A-Za-z0-9._-]+", line):
-            # A dependency of another platform is listed, but not installed here.
-            with contextlib.suppress(metadata.PackageNotFoundError):
+            try:
                 found[name[0]] = metadata.version(name[0])
+            except metadata.PackageNotFoundError:  # of another platform, for example
+                found[name[0]] = "absent"
     return found
 
 

@@ -6,9 +6,11 @@ What a user hands in, a table or a YAML file, is read here, and refused in one s
 """
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import os
+import secrets
 import tempfile
 import warnings
 from collections.abc import Collection, Iterable, Iterator
@@ -28,17 +30,23 @@ except ImportError:  # Windows has no flock: there, two processes may do the sam
     fcntl = None
 
 
+#: What a disk says that takes no more; it names no file.
+_DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, errno.EIO}
+
+
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
-    If the block raises an error, `path` stays as it was and nothing stays beside it. What
-    a killed process has left beside it, the next one that writes `path` overwrites.
+    If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
+    who write the same path at once, the later counts, whole. A process that is killed leaves
+    a hidden file `.partial.*`, which nothing reads.
 
     Raises
     ------
     InputError
-        If the file cannot be written.
+        If the file cannot be written. Errors about other files, such as an input that is
+        missing, pass as they are.
 
     Examples
     --------
@@ -49,13 +57,14 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     ['status.md']
     """
     path = Path(path)
-    beside = path.with_name(f".partial.{path.name}")
+    beside = path.with_name(f".partial.{secrets.token_hex(4)}.{path.name}")
     try:
+        # Made at once: a file that is missing from here on is another one.
+        beside.touch(exist_ok=False)
         yield beside
         os.replace(beside, path)
     except OSError as error:
-        # An error about another file, such as an input that is missing, is not about this one.
-        if error.filename not in (None, str(beside), beside):
+        if error.filename not in (str(beside), beside) and error.errno not in _DISK_ERRORS:
             raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:

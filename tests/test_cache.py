@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -160,3 +161,13 @@ def test_versions_list_what_is_installed():
     assert versions()["numpy"] == np.__version__
     assert versions()["pandas"] == pd.__version__
     assert "scikit-learn" in versions()
+
+
+def test_versions_name_what_is_not_installed_so_that_installing_it_is_a_change(monkeypatch):
+    def nothing(name):
+        raise metadata.PackageNotFoundError
+
+    monkeypatch.setattr(cache.metadata, "version", nothing)
+    without = versions.__wrapped__()
+    assert without["numpy"] == "absent"
+    assert list(without) == list(versions())
