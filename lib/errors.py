@@ -64,13 +64,8 @@ def check_count(name: str, number: Any, least: int) -> None:
 def first_problem(error: "ValidationError", allowed: Iterable[str] = (), depth: int = 0) -> str:
     """Say in one sentence what pydantic found first: the key, the rule, and what was found.
 
-    Parameters
-    ----------
-    error : pydantic.ValidationError
-    allowed : iterable of str
-        The keys that are known, for a key that is not.
-    depth : int
-        How many parts of the place to leave out, because the caller says them.
+    The keys `allowed` are listed for one that is not. The first `depth` parts of the place are
+    left out, because the caller says them.
 
     Examples
     --------

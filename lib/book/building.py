@@ -41,12 +41,6 @@ def build(
     A problem is a page that failed, a page that the table of contents lists and nothing
     made, or a warning of the renderer. With `force`, pages that are up to date are run, too.
 
-    Raises
-    ------
-    InputError
-        If the edition breaks a rule, the folder for pages cannot be written, or another
-        build is at work in it.
-
     Examples
     --------
     >>> build(workers=0)

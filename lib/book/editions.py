@@ -6,8 +6,7 @@ An *edition* is a YAML file in `book/editions`::
     pages:
       - {page: worlds, notebook: worlds, parameters: {n_samples: 1_000}}
 
-Everything in it is checked before anything runs: its keys, that the notebooks exist,
-and name and type of every parameter.
+Everything in it is checked before anything runs.
 """
 
 import shlex
@@ -70,21 +69,8 @@ BOOK = Book()
 class Run:
     """A notebook to execute and the page that it becomes; checked when it is made.
 
-    Parameters
-    ----------
-    notebook, output : Path
-        The source, and where the page goes; the run record is the `.json` beside it.
-    values : mapping of str to object
-        Parameters that are not at their defaults; afterwards the values of all.
-    folder : Path, optional
-        What relative paths in the notebook start from; the book's root if not given.
-    book : Book
-        Whose `lib` and `data` go in.
-
-    Raises
-    ------
-    InputError
-        If the notebook is none, or also the output; if a parameter is unknown or ill-typed.
+    The run record is the `.json` beside the output. Of `values`, those that are not given are
+    the defaults. Relative paths in the notebook start from `folder`, or the book's root.
 
     Examples
     --------
@@ -106,16 +92,8 @@ class Run:
         self.parameters = parameters_of(self.notebook)
         self.values = checked(self.parameters, self.values)
         self.folder = self.folder or self.book.root
-
-    @property
-    def page(self) -> str:
-        """The name of the page."""
-        return self.output.stem
-
-    @property
-    def failed(self) -> Path:
-        """Where the notebook is kept if it fails on its way to be the page."""
-        return self.output.with_suffix(".failed.ipynb")
+        self.page = self.output.stem
+        self.failed = self.output.with_suffix(".failed.ipynb")  # what has not become the page
 
     @property
     def command(self) -> str:
@@ -148,11 +126,6 @@ class Edition(NamedTuple):
 
 def load_edition(name: str, book: Book = BOOK) -> Edition:
     """Read and check an edition, by name or path.
-
-    Raises
-    ------
-    InputError
-        If the edition, a key, a notebook or a parameter is unknown or of the wrong type.
 
     Examples
     --------

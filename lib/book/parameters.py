@@ -85,13 +85,7 @@ class Parameter:
         return self.check(text)
 
     def line(self, value: Any) -> str:
-        """Write the parameter with a value, as a line of a notebook.
-
-        Examples
-        --------
-        >>> Parameter("n_samples", "int", 10_000, "subjects to draw").line(50_000)
-        'n_samples: int = 50_000  # subjects to draw'
-        """
+        """Write the parameter with a value, as a line of a notebook."""
         stated = f"{self.name}: {self.annotation} = {as_source(value)}"
         return f"{stated}  # {self.help}" if self.help else stated
 
@@ -104,11 +98,6 @@ def as_source(value: Any) -> str:
 
 def read_parameters(source: str) -> dict[str, Parameter]:
     """Read the parameters, in their order, from the source of their cell.
-
-    Raises
-    ------
-    InputError
-        If a line is no assignment, has no type, or its value is no literal of that type.
 
     Examples
     --------
@@ -125,20 +114,14 @@ def _statements(source: str) -> Iterator[tuple[ast.AnnAssign, Parameter]]:
     except SyntaxError as error:
         raise InputError(f"the parameters cell is no Python: {error}") from None
     for statement in body:
-        match statement:
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value, col_offset=0):
-                pass
-            case _:
-                raise InputError(
-                    f"the parameters cell holds {ast.unparse(statement)!r}: "
-                    "expected a line `name: type = value  # meaning`"
-                )
         try:
-            default = ast.literal_eval(value)
-        except ValueError:
+            if not isinstance(statement, ast.AnnAssign) or statement.col_offset:
+                raise ValueError
+            name, default = statement.target.id, ast.literal_eval(statement.value)
+        except (AttributeError, TypeError, ValueError):
             raise InputError(
-                f"parameter {name!r} is {ast.unparse(value)}: expected a literal value, "
-                "because nothing may be derived in the parameters cell"
+                f"the parameters cell holds {ast.unparse(statement)!r}: expected a line "
+                "`name: type = value  # meaning`, whose value is a literal"
             ) from None
         # Python counts the bytes of a line, not its characters.
         last_line = source.split("\n")[statement.end_lineno - 1].encode()
@@ -176,16 +159,9 @@ def checked(
 
     Values that are text, as somebody typed it, are read by :meth:`Parameter.parse`.
 
-    Raises
-    ------
-    InputError
-        If a name is unknown or a value is of another type.
-
     Examples
     --------
     >>> parameters = read_parameters("n_samples: int = 10_000\nseed: int = 0")
-    >>> checked(parameters, {"seed": 1})
-    {'n_samples': 10000, 'seed': 1}
     >>> checked(parameters, {"n_samp": 5})
     Traceback (most recent call last):
     lib.errors.InputError: parameter 'n_samp' is unknown: expected one of n_samples, seed
@@ -200,15 +176,7 @@ def checked(
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:
-    """Return a notebook and, of its cells, the one with the tag `parameters`.
-
-    A notebook without such a cell has no parameters, and the cell returned is an empty one.
-
-    Raises
-    ------
-    InputError
-        If the file is no notebook of format 4, or damaged.
-    """
+    """Return a notebook and, of its cells, the one with the tag `parameters`, or an empty one."""
     try:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -220,12 +188,5 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """Return the parameters of a notebook, by name.
-
-    Examples
-    --------
-    >>> from lib import ROOT
-    >>> list(parameters_of(ROOT / "notebooks" / "simulator_fitting.ipynb"))[0]
-    'specification'
-    """
+    """Return the parameters of a notebook, by name."""
     return read_parameters(read_notebook(notebook)[1].source)

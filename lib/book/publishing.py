@@ -1,18 +1,10 @@
 """Publishing a folder of Parquet tables: a card for people, metadata for machines.
 
-A data set is a folder with one Parquet file a table. :func:`publish` adds
-
-- `README.md`, a card whose YAML head data repositories read, and whose text people do;
-- `croissant.json`, metadata in the Croissant 1.0 vocabulary [1]_, JSON-LD that names
-  every file with its SHA-256 and every column with its type and meaning.
-
-Both are made from the tables themselves and a :class:`Description`, so that neither
-can speak of a column that is not there.
-
-References
-----------
-.. [1] MLCommons (2024). Croissant format specification, version 1.0.
-   http://mlcommons.org/croissant/1.0
+A data set is a folder with one Parquet file a table. :func:`publish` adds `README.md`, a card
+whose YAML head data repositories read, and whose text people do; and `croissant.json`, which
+names every file with its SHA-256 and every column with its type and meaning, in the vocabulary
+Croissant 1.0 (MLCommons, 2024, http://mlcommons.org/croissant/1.0). Both are made from the tables
+themselves and a :class:`Description`, so that neither can speak of a column that is not there.
 """
 
 import hashlib
@@ -58,12 +50,8 @@ class Description:
 def publish(folder: str | os.PathLike, description: Description) -> Path:
     """Write card and Croissant metadata beside the Parquet tables of a folder.
 
-    The folder holds one `TABLE.parquet` for each table of the description.
-
-    Raises
-    ------
-    InputError
-        If tables or columns of folder and description differ, or a file cannot be written.
+    The folder holds one `TABLE.parquet` for each table of the description, with the columns
+    that are described, and no other.
 
     Examples
     --------

@@ -106,20 +106,9 @@ def run_page(
     What a cell wrote to its error stream goes into the record and not onto the page. The
     page holds no times: the same inputs give the same bytes.
 
-    Parameters
-    ----------
-    run : Run
-    on_cell : callable
-        Called with (number, count) when a code cell starts.
-    interrupted : callable
-        Says whether the user has interrupted the run: the end of its kernel is then no failure.
-
-    Raises
-    ------
-    InputError
-        If the page cannot be written.
-    PageFailed
-        If a cell raises an error; the page is then what it was before.
+    `on_cell` is called with (number, count) when a code cell starts; `interrupted` says whether
+    the user has stopped the run, so that the end of its kernel is no failure. A cell that raises
+    an error is :class:`PageFailed`, and leaves the page as it was.
     """
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
@@ -230,11 +219,6 @@ def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
     An interrupt, however often it comes, starts no other page and ends every process that this
     one has started, before this function raises. If this process is killed, the kernels notice
     and end themselves.
-
-    Examples
-    --------
-    >>> execute([])
-    []
     """
     from tqdm import tqdm
 
