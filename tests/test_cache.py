@@ -105,7 +105,7 @@ def test_generation_leaves_out_only_what_no_other_module_imports(monkeypatch, tm
         path.write_bytes(source)
 
         imported = {
-            f"{getattr(node, 'module', '')}.{alias.name}"
+            f"{'lib.' * getattr(node, 'level', 0)}{getattr(node, 'module', '')}.{alias.name}"
             for node in ast.walk(ast.parse(source))
             if isinstance(node, ast.Import | ast.ImportFrom)
             for alias in node.names
