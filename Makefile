@@ -33,16 +33,17 @@ clean:  ## Remove what runs have made: pages, the rendered book, kept results. K
 	rm -rf _build book/executed .cache .pytest_cache .ruff_cache .hypothesis
 
 # The stamps make each installation happen once, and again when the lists of dependencies change.
-# Of 12 000 files some 3 000 are ever imported: Python compiles those then, instead of pip all now.
+# Of 12 000 files some 3 000 are ever imported: Python compiles those then, instead of pip all now,
+# and has to keep what it compiled.
 pip := -m pip install --quiet --disable-pip-version-check --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 
 $(venv)/installed: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "error: $(PYTHON) is no Python 3.11 or later; name one, as in: make book PYTHON=python3.12" >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv $(venv)
-	$(bin)/python $(pip) -r requirements.txt
-	$(bin)/python $(pip) --no-deps --editable .
+	$(bin)/python $(pip) --editable .
 	@touch $@
 
 $(venv)/installed-test: $(venv)/installed
