@@ -48,7 +48,6 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of every direct dependency, as installed here.
 
     One that is not installed is named, too: what is installed later is a change.
-
     """
     found = {"python": platform.python_version()}
     for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():

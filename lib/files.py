@@ -232,7 +232,6 @@ def folder_digest(folder: Path, without: Collection[str] = ()) -> str:
 
     Hidden files, compiled Python, and files and folders with a name in `without` do not count.
     A folder that does not exist has the digest of an empty one.
-
     """
     digest = hashlib.sha256()
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
