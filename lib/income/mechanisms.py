@@ -16,7 +16,6 @@ References
 """
 
 import functools
-from collections.abc import Iterable
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
@@ -30,11 +29,11 @@ from sklearn.metrics import roc_auc_score
 
 from lib import noise as addressed
 from lib.adult import EDUCATION_LEVELS
-from lib.errors import InputError, one_of
+from lib.errors import one_of
 from lib.scm.mechanisms import (
     CategoricalMechanism,
     Column,
-    Features,
+    Learned,
     Mechanism,
     MultinomialVariable,
     Parents,
@@ -42,8 +41,6 @@ from lib.scm.mechanisms import (
     ZeroOrGaussianRegressionSampler,
     bounded,
     is_level,
-    levels_of,
-    mean_over_trees,
     named,
     normalised,
     parameters,
@@ -106,11 +103,11 @@ class EducationTransition(CategoricalMechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Check that the levels are Adult's, in order."""
-        self.levels_ = levels_of(self, values)
-        if list(self.levels_.categories) != EDUCATION_LEVELS:
-            raise InputError(
-                f"variable {self.variable!r}: EducationTransition needs Adult's 16 levels from "
-                f"Preschool to Doctorate in order, found {list(self.levels_.categories)}"
+        self.levels_ = self.own(values, pd.Categorical).dtype
+        if (found := list(self.levels_.categories)) != EDUCATION_LEVELS:
+            raise self.refusal(
+                "EducationTransition needs Adult's 16 levels from Preschool to Doctorate in order, "
+                f"found {found}"
             )
         return self
 
@@ -194,14 +191,14 @@ class MaritalStatusTransition(CategoricalMechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the forest of marital status on age."""
-        self.levels_ = levels_of(self, values)
+        self.levels_ = self.own(values, pd.Categorical).dtype
         levels, weights = list(self.levels_.categories), self.after_studies or {}
-        _check_levels(self, "the table", levels)
-        _check_levels(self, "after_studies", weights)
-        age = Parents({"age": parents["age"]})
-        self.features_ = Features(age)
-        self.forest_ = RandomForestClassifier(random_state=seed)
-        self.forest_.fit(self.features_.matrix(age), values.codes)
+        for place, found in (("the table", levels), ("after_studies", weights)):
+            if unknown := [level for level in found if level not in self.ALLOWED]:
+                known = f"unknown to MaritalStatusTransition: {one_of(self.ALLOWED)}"
+                raise self.refusal(f"level {unknown[0]!r} of {place} is {known}")
+        forest = RandomForestClassifier(random_state=seed)
+        self.by_age_ = Learned(forest, {"age": parents["age"]}, values.codes)
         self.allowed_ = np.array(
             [[to == v or to in self.ALLOWED[v] for v in levels] for to in levels], dtype=float
         )
@@ -211,20 +208,10 @@ class MaritalStatusTransition(CategoricalMechanism):
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the probability of each status, shape (n, levels)."""
         previous = parents.previous[self.variable]
-        by_age = self.features_.once_per_profile(parents, mean_over_trees(self.forest_)).T
         moved = (previous == "Never-married") & (parents.previous["studies"] == FULL_TIME)
-        by_age = by_age * np.where(moved, self.weights_[:, None], 1.0)
+        by_age = self.by_age_(parents) * np.where(moved, self.weights_[:, None], 1.0)
         allowed = self.allowed_[:, previous.codes]
         return normalised(by_age * allowed + self.a_stay * is_level(previous))
-
-
-def _check_levels(mechanism: MaritalStatusTransition, place: str, levels: Iterable[str]) -> None:
-    for level in levels:
-        if level not in mechanism.ALLOWED:
-            raise InputError(
-                f"variable {mechanism.variable!r}: level {level!r} of {place} is unknown to "
-                f"{type(mechanism).__name__}: {one_of(mechanism.ALLOWED)}"
-            )
 
 
 @parameters
@@ -455,10 +442,9 @@ class IncomeSampler(Mechanism):
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the forest, and with it the scale and the largest income."""
         rich = self._indicator(values)
-        observed = Parents({name: parents[name] for name in parents if name not in self.by_hand})
-        self.features_ = Features(observed)
-        self.forest_ = RandomForestRegressor(min_samples_leaf=20, random_state=seed)
-        self.forest_.fit(self.features_.matrix(observed), rich)
+        observed = {name: parents[name] for name in parents if name not in self.by_hand}
+        forest = RandomForestRegressor(min_samples_leaf=20, random_state=seed)
+        self.is_rich_ = Learned(forest, observed, rich)
         predicted = self.predict(parents)
         self.root_brier_ = float(np.sqrt(np.mean((rich - predicted) ** 2)))
         drawn = addressed.uniforms(seed, f"{self.variable} in the table", n=len(rich))
@@ -469,7 +455,7 @@ class IncomeSampler(Mechanism):
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the forest's probability of an income above $50 000, shape (n,)."""
-        return self.features_.once_per_profile(parents, mean_over_trees(self.forest_))[:, 0]
+        return self.is_rich_(parents)[0]
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return income in US dollars, rounded."""
@@ -487,11 +473,8 @@ class IncomeSampler(Mechanism):
         return np.maximum(predicted + self.NOISE * ndtri(noise) + self.SHIFT, 0) ** 2
 
     def _indicator(self, values: Column | None) -> np.ndarray:
-        if list(levels_of(self, values).categories) != ["<=50K", ">50K"]:
-            raise InputError(
-                f"variable {self.variable!r}: IncomeSampler needs the levels <=50K and >50K, "
-                f"found {list(values.categories)}"
-            )
+        if (found := list(self.own(values, pd.Categorical).categories)) != ["<=50K", ">50K"]:
+            raise self.refusal(f"IncomeSampler needs the levels <=50K and >50K, found {found}")
         return values.codes.astype(float)
 
 

@@ -10,12 +10,9 @@ distribution function. A categorical mechanism states the probability of each
 level, which is public (it is the true propensity of a treatment), and a
 *coupling* turns probabilities and noise into a level.
 
-Mechanisms are named and configured in a specification (see :mod:`lib.scm.spec`);
-the names and parameters of the classes are those of the IncomeSCM
-specification language (IncomeSCM paper, Section 4).
+The names and parameters of the classes are those of the IncomeSCM specification
+language (IncomeSCM paper, Section 4; see :mod:`lib.scm.spec`).
 
->>> import numpy as np
->>> from lib.scm.mechanisms import GaussianVariable, Parents
 >>> age = GaussianVariable("age", round_result=True, bounds=(18, 150))
 >>> age = age.fit(Parents(), np.array([20.0, 30.0, 40.0]))
 >>> age.evaluate(Parents(), np.array([[0.01, 0.5, 0.99]])).tolist()
@@ -24,16 +21,17 @@ specification language (IncomeSCM paper, Section 4).
 
 import functools
 import inspect
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, AllowInfNan, ConfigDict, Field
 from pydantic.dataclasses import dataclass
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -44,28 +42,31 @@ from lib.errors import InputError, one_of
 #: The values of one variable: numbers, or levels of a category.
 Column = np.ndarray | pd.Categorical
 
+#: The values of all variables at one step.
+State = Mapping[str, Column]
+
+#: The kind of a variable: its levels, or None if it is a number.
+Levels = pd.CategoricalDtype | None
+
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
-    if bounds[0] >= bounds[1]:
+    if not bounds[0] < bounds[1]:  # nor is NaN
         raise ValueError("the lower bound must be below the upper")
     return bounds
 
 
-Bounds = Annotated[tuple[float, float], AfterValidator(_ordered)]
+Bound = Annotated[float, AllowInfNan(True)]
+Bounds = Annotated[tuple[Bound, Bound], AfterValidator(_ordered)]
 
 
-class Parents(Mapping):
+class Parents(dict):
     """The values of a variable's direct causes, one column each.
 
     ``parents["age"]`` is the cause at the same step, ``parents.previous["age"]``
     the one a step earlier. Numbers are float arrays, categories are
     :class:`pandas.Categorical`, so ``parents["sex"] == "Female"`` is a mask.
-
-    Parameters
-    ----------
-    current, previous : mapping of str to Column, optional
 
     Examples
     --------
@@ -74,22 +75,40 @@ class Parents(Mapping):
     (array([41.]), array([60000.]))
     """
 
-    def __init__(
-        self,
-        current: Mapping[str, Column] | None = None,
-        previous: Mapping[str, Column] | None = None,
-    ):
-        self.current = dict(current or {})
+    def __init__(self, now: State | None = None, previous: State | None = None):
+        super().__init__(now or {})
         self.previous = dict(previous or {})
 
-    def __getitem__(self, name: str) -> Column:
-        return self.current[name]
 
-    def __iter__(self):
-        return iter(self.current)
+def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Column:
+    """Return values, `n` if given, as a column of this kind; an error names the place.
 
-    def __len__(self) -> int:
-        return len(self.current)
+    Examples
+    --------
+    >>> as_column(["b", "c"], pd.CategoricalDtype(["a", "b"]), "start")
+    Traceback (most recent call last):
+    lib.errors.InputError: start: level 'c' is unknown: expected one of a, b
+    """
+    if n is not None and len(values) != n:
+        raise InputError(f"{place}: one value a subject is needed, {n}: found {len(values)}")
+    if np.ndim(values) != 1:
+        raise InputError(f"{place}: one value a subject is needed: found shape {np.shape(values)}")
+    if levels is not None:
+        column = pd.Categorical.from_codes(levels.categories.get_indexer(values), dtype=levels)
+        wrong = column.codes < 0
+    else:
+        column = np.asarray(values)
+        if column.dtype.kind not in "biuf":  # numpy would make a number of the text "40"
+            column = np.array([v if isinstance(v, numbers.Real) else np.nan for v in values])
+        column = column.astype(float)
+        wrong = ~np.isfinite(column)
+    if wrong.any():
+        found = np.asarray(values, dtype=object)[wrong][0]
+        found = repr(found.item() if isinstance(found, np.generic) else found)
+        if levels is None:
+            raise InputError(f"{place}: finite numbers are needed: found {found}")
+        raise InputError(f"{place}: level {found} is unknown: {one_of(levels.categories, 50)}")
+    return column
 
 
 # --- couplings: from probabilities and noise to a level ---------------------------------
@@ -135,8 +154,8 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
     .. math:: V = \min\Bigl\{ j : U_0 \textstyle\sum_k p_k \le \sum_{k \le j} p_k \Bigr\}
 
-    The distribution is that of :func:`gumbel_max`; what differs is how the levels
-    of two worlds go together. Shapes are as there.
+    The distribution is that of :func:`gumbel_max`, and so are the shapes; what differs
+    is how the levels of two worlds go together.
 
     Examples
     --------
@@ -153,15 +172,22 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     return chosen
 
 
-COUPLINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "gumbel": gumbel_max,
-    "inverse_cdf": inverse_cdf,
-}
+Coupling = Callable[[np.ndarray, np.ndarray], np.ndarray]
+COUPLINGS: dict[str, Coupling] = {"gumbel": gumbel_max, "inverse_cdf": inverse_cdf}
+
+
+def coupling_named(name: str) -> Coupling:
+    """Return the coupling of this name, or raise an InputError."""
+    if name not in COUPLINGS:
+        raise InputError(f"coupling {name!r} is unknown: {one_of(COUPLINGS)}")
+    return COUPLINGS[name]
 
 
 # --- the two kinds of mechanism ----------------------------------------------------------
 
-parameters = dataclass(config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
+parameters = dataclass(
+    config=ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+)
 
 
 @parameters
@@ -171,11 +197,6 @@ class Mechanism(ABC):
     A subclass declares its parameters as fields, says in `noise_terms` how many
     uniforms a subject needs, and implements :meth:`evaluate`. What is learned in
     :meth:`fit` ends in an underscore.
-
-    Parameters
-    ----------
-    variable : str
-        The variable whose mechanism this is.
     """
 
     variable: str
@@ -194,6 +215,9 @@ class Mechanism(ABC):
     learns_from_parents: ClassVar[bool] = False
     #: Parents of which that is not true, because their effect is written by hand.
     by_hand: ClassVar[tuple[str, ...]] = ()
+
+    #: Whether what is learned depends on the seed of the fit.
+    seeded: ClassVar[bool] = True
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn from the base table; by default there is nothing to learn.
@@ -220,15 +244,28 @@ class Mechanism(ABC):
         """
         return None
 
+    def refusal(self, rule: str) -> InputError:
+        """Make the error that names the variable and says what is wrong."""
+        return InputError(f"variable {self.variable!r}: {rule}")
+
+    def own(self, values: Column | None, kind: type) -> Column:
+        """Return the variable's column of the table, and refuse one of another kind."""
+        if isinstance(values, kind):
+            return values
+        wanted = "numbers" if kind is np.ndarray else "levels"
+        found = {type(None): "no such column in the table", np.ndarray: "numbers"}
+        raise self.refusal(
+            f"{type(self).__name__} is fitted to {wanted}, found {found.get(type(values), 'text')}"
+        )
+
 
 class CategoricalMechanism(Mechanism):
     """A mechanism that states the probability of every level.
 
     A subclass sets `levels_`, at the latest when it is fitted, and implements
-    :meth:`probabilities`; the coupling does the rest.
+    :meth:`probabilities`; a coupling does the rest.
     """
 
-    coupling: str = "gumbel"
     levels_: pd.CategoricalDtype
 
     @property
@@ -243,24 +280,22 @@ class CategoricalMechanism(Mechanism):
         A mechanism without parents returns a single row, valid for everyone.
         """
 
-    def evaluate(self, parents: Parents, noise: np.ndarray) -> pd.Categorical:
+    def evaluate(
+        self, parents: Parents, noise: np.ndarray, coupling: Coupling = gumbel_max
+    ) -> pd.Categorical:
         """Return the levels that the coupling chooses, for noise of shape (levels, n)."""
-        codes = COUPLINGS[self.coupling](self.probabilities(parents), noise)
+        codes = coupling(self.probabilities(parents), noise)
         return pd.Categorical.from_codes(codes, dtype=self.levels_)
 
     def fit_quality(self, parents: Parents, values: pd.Categorical) -> tuple[str, float] | None:
         """Return the in-sample AUC of a fitted classifier."""
-        if not parents or values is None:
-            return None
         if absent := set(values.categories).difference(values):
-            raise InputError(
-                f"variable {self.variable!r}: its AUC needs every level in the table, "
-                f"{sorted(absent)[0]!r} is missing"
+            raise self.refusal(
+                f"its AUC needs every level in the table, {sorted(absent)[0]!r} is missing"
             )
-        probabilities = self.probabilities(parents)
-        if probabilities.shape[1] == 2:
-            return "AUC", float(roc_auc_score(values.codes, probabilities[:, 1]))
-        return "AUC", float(roc_auc_score(values.codes, probabilities, multi_class="ovr"))
+        stated = self.probabilities(parents)
+        stated = stated[:, 1] if stated.shape[1] == 2 else stated
+        return "AUC", float(roc_auc_score(values.codes, stated, multi_class="ovr"))
 
 
 def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -277,15 +312,9 @@ def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
     return (np.asarray(weights) / total).T
 
 
-def as_levels(values: Iterable, levels: pd.CategoricalDtype) -> pd.Categorical:
-    """Return values as a category of these levels; the code of an unknown one is -1.
-
-    Examples
-    --------
-    >>> as_levels(["b", "c"], pd.CategoricalDtype(["a", "b"])).codes.tolist()
-    [1, -1]
-    """
-    return pd.Categorical.from_codes(levels.categories.get_indexer(values), dtype=levels)
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Return probabilities, shape (n, levels), from scores, shape (levels, n)."""
+    return normalised(np.exp(scores - scores.max(axis=0)))
 
 
 def is_level(previous: pd.Categorical) -> np.ndarray:
@@ -303,20 +332,11 @@ def is_level(previous: pd.Categorical) -> np.ndarray:
 def stay_or_redraw(
     p_stay: np.ndarray | float, previous: pd.Categorical, redrawn: np.ndarray
 ) -> np.ndarray:
-    r"""Keep the previous level with probability `p_stay`, else draw anew.
+    r"""Keep the previous level with probability `p_stay`, else draw anew from q.
 
     .. math:: P(v) = p_\text{stay}\,[v = v_{t-1}] + (1 - p_\text{stay})\,q(v)
 
-    Parameters
-    ----------
-    p_stay : float or numpy.ndarray, shape (n,)
-    previous : pandas.Categorical, length n
-    redrawn : numpy.ndarray, shape (n, levels) or (1, levels)
-        The distribution q.
-
-    Returns
-    -------
-    numpy.ndarray, shape (n, levels)
+    `redrawn` is q, of shape (n, levels) or (1, levels); the result is of shape (n, levels).
 
     Examples
     --------
@@ -326,18 +346,13 @@ def stay_or_redraw(
     return (p_stay * is_level(previous) + (1 - p_stay) * redrawn.T).T
 
 
-# --- features of a fitted mechanism ------------------------------------------------------
+# --- what a mechanism learns --------------------------------------------------------------
 
 
 class Features:
     """How a fitted mechanism sees its parents: numbers standardised, categories one-hot.
 
-    Means, standard deviations and levels are those of the base table.
-
-    Parameters
-    ----------
-    parents : Mapping of str to Column
-        The parents' columns of the base table.
+    Means, standard deviations and levels are those of the base table, whose columns are given.
 
     Examples
     --------
@@ -347,7 +362,7 @@ class Features:
            [ 1.,  0.,  1.]])
     """
 
-    def __init__(self, parents: Mapping[str, Column]):
+    def __init__(self, parents: State):
         self.scales, self.slices, width = {}, {}, 0
         for name, column in parents.items():
             if isinstance(column, pd.Categorical):
@@ -358,7 +373,7 @@ class Features:
             width += size
         self.width = width
 
-    def matrix(self, parents: Mapping[str, Column]) -> np.ndarray:
+    def matrix(self, parents: State) -> np.ndarray:
         """Encode columns of length n as a matrix, shape (n, features)."""
         length = len(next(iter(parents.values())))
         matrix = np.zeros((length, self.width))
@@ -369,9 +384,7 @@ class Features:
                 matrix[np.arange(length), part.start + parents[name].codes] = 1
         return matrix
 
-    def linear(
-        self, parents: Mapping[str, Column], weights: np.ndarray, intercepts: np.ndarray
-    ) -> np.ndarray:
+    def linear(self, parents: State, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
         """Evaluate linear models without building the matrix, shape (models, n).
 
         `weights` has shape (models, features), `intercepts` (models,). Only elementwise
@@ -386,9 +399,7 @@ class Features:
                 sums += weights[:, part][:, parents[name].codes]
         return sums
 
-    def once_per_profile(
-        self, parents: Mapping[str, Column], model: Callable[[np.ndarray], np.ndarray]
-    ) -> np.ndarray:
+    def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
         """Apply a costly `model` to each distinct combination of parent values once.
 
         Rows are visited in sorted order, which also keeps the branches of neighbouring
@@ -411,51 +422,91 @@ class Features:
         profiles = {name: parents[name][rows] for name in self.slices}
         return model(self.matrix(profiles))[inverse]
 
-    def _standardised(self, name: str, parents: Mapping[str, Column]) -> np.ndarray:
+    def _standardised(self, name: str, parents: State) -> np.ndarray:
         mean, deviation = self.scales[name]
         return (parents[name] - mean) / deviation
 
 
-def mean_over_trees(
-    forest: RandomForestClassifier | RandomForestRegressor,
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what a forest predicts as a function of the matrix, shape (n, outputs).
-
-    To the last bit what scikit-learn's `predict` (outputs: 1) and `predict_proba`
-    (outputs: classes) return, without their checks and their threads for every tree.
-    """
-
-    def mean(matrix: np.ndarray) -> np.ndarray:
-        matrix = np.ascontiguousarray(matrix, dtype=np.float32)  # what a tree compares
-        total = sum(tree.tree_.predict(matrix) for tree in forest.estimators_)
-        return total / len(forest.estimators_)
-
-    return mean
-
-
-def configured(
-    estimator: type[BaseEstimator], options: Mapping, owner: Mechanism, **defaults
-) -> BaseEstimator:
-    """Make a scikit-learn estimator, and refuse options that it does not have.
+class Learned:
+    """A scikit-learn estimator that sees parents, fitted to columns of the base table.
 
     Examples
     --------
-    >>> configured(Ridge, {"alpha": 2.0}, GaussianVariable("age"))
-    Ridge(alpha=2.0)
+    >>> columns = {"age": np.array([20.0, 30.0, 40.0])}
+    >>> Learned(LinearRegression(), columns, np.array([1.0, 2.0, 3.0]))(columns).round(6)
+    array([[1., 2., 3.]])
     """
-    allowed = estimator().get_params()
-    for option in options:
-        if option not in allowed:
-            raise InputError(
-                f"key {option!r} is unknown to {type(owner).__name__}: "
-                f"{one_of([*parameter_names(owner), *allowed], limit=40)}"
-            )
-    if "random_state" not in allowed:
-        defaults.pop("random_state", None)
-    return estimator(**{**defaults, **options})
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        parents: State,
+        values: np.ndarray,
+        features: Features | None = None,
+    ):
+        self.features = features or Features(parents)
+        self.estimator = estimator.fit(self.features.matrix(parents), values)
+
+    def __call__(self, parents: State) -> np.ndarray:
+        """Return what is predicted, shape (outputs, n).
+
+        Of a linear model it is the scores (of two classes, the log odds of the second), of a
+        forest the mean over trees, to the last bit scikit-learn's `predict` or `predict_proba`.
+        """
+        if not hasattr(self.estimator, "coef_"):
+            return self.features.once_per_profile(parents, self._mean_over_trees).T
+        weights, intercepts = self.estimator.coef_, self.estimator.intercept_
+        return self.features.linear(parents, np.atleast_2d(weights), np.atleast_1d(intercepts))
+
+    def _mean_over_trees(self, matrix: np.ndarray) -> np.ndarray:
+        # Without scikit-learn's checks and its threads for every tree.
+        matrix = np.ascontiguousarray(matrix, dtype=np.float32)  # what a tree compares
+        trees = self.estimator.estimators_
+        return sum(tree.tree_.predict(matrix) for tree in trees) / len(trees)
 
 
-def parameter_names(kind: type[Mechanism] | Mechanism) -> list[str]:
+ESTIMATORS: dict[str, type[BaseEstimator]] = {
+    kind.__name__: kind
+    for kind in (
+        *(LinearRegression, Ridge, RandomForestRegressor),
+        *(LogisticRegression, RandomForestClassifier),
+    )
+}
+
+
+@parameters
+class FittedMechanism(Mechanism):
+    """A mechanism that a scikit-learn estimator, named `estimator`, learns from the parents.
+
+    The estimator's own parameters are `options`; a specification writes them beside the rest.
+    """
+
+    options: dict = field(default_factory=dict)
+
+    learns_from_parents: ClassVar[bool] = True
+
+    def __post_init__(self):
+        allowed = ESTIMATORS[self.estimator]().get_params()
+        for option in self.options:
+            if option not in allowed:
+                known = one_of([*parameter_names(type(self)), *allowed], limit=40)
+                raise InputError(f"key {option!r} is unknown to {type(self).__name__}: {known}")
+
+    def learn(
+        self,
+        parents: Parents,
+        values: np.ndarray,
+        features: Features | None = None,
+        **defaults,
+    ) -> Learned:
+        """Fit the estimator, with its options and the defaults that it knows."""
+        kind = ESTIMATORS[self.estimator]
+        allowed = kind().get_params()
+        defaults = {name: value for name, value in defaults.items() if name in allowed}
+        return Learned(kind(**{**defaults, **self.options}), parents, values, features)
+
+
+def parameter_names(kind: type[Mechanism]) -> list[str]:
     """Return the parameters of a mechanism that a specification may give.
 
     Examples
@@ -464,27 +515,6 @@ def parameter_names(kind: type[Mechanism] | Mechanism) -> list[str]:
     ['round_result', 'bounds']
     """
     return [field.name for field in fields(kind) if field.name not in ("variable", "options")]
-
-
-def numbers(mechanism: Mechanism, values: Column | None) -> np.ndarray:
-    """Return `values` if they are numbers; raise an InputError otherwise."""
-    if values is None or isinstance(values, pd.Categorical):
-        found = "no such column in the table" if values is None else "text"
-        raise InputError(
-            f"variable {mechanism.variable!r}: {type(mechanism).__name__} is fitted to numbers, "
-            f"found {found}"
-        )
-    return values
-
-
-def levels_of(mechanism: Mechanism, values: Column | None) -> pd.CategoricalDtype:
-    """Return the levels of `values`; raise an InputError if there are none to learn from."""
-    if values is None:
-        raise InputError(
-            f"variable {mechanism.variable!r}: {type(mechanism).__name__} is fitted to the "
-            "variable's column, found no such column in the table"
-        )
-    return values.dtype
 
 
 # --- mechanisms without parents ----------------------------------------------------------
@@ -505,12 +535,11 @@ class ConstantSampler(Mechanism):
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn the levels of a text variable."""
         if isinstance(self.value, str):
-            self.levels_ = pd.CategoricalDtype([self.value]) if values is None else values.dtype
+            known = pd.Categorical([self.value]) if values is None else values
+            self.levels_ = self.own(known, pd.Categorical).dtype
             if self.value not in self.levels_.categories:
-                raise InputError(
-                    f"variable {self.variable!r}: level {self.value!r} is not in the table: "
-                    f"{one_of(self.levels_.categories)}"
-                )
+                known = one_of(self.levels_.categories)
+                raise self.refusal(f"level {self.value!r} is not in the table: {known}")
         return self
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
@@ -519,6 +548,32 @@ class ConstantSampler(Mechanism):
         if isinstance(self.value, str):
             return pd.Categorical([self.value], dtype=self.levels_).repeat(n)
         return np.full(n, self.value)
+
+
+#: How far from the mean, in standard deviations, a normal tail is computed by itself.
+FAR = 5
+
+
+def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
+    r"""Turn uniforms into standard normal values between two bounds.
+
+    .. math:: \Phi^{-1}\bigl(\Phi(a) + U\,(\Phi(b) - \Phi(a))\bigr)
+
+    Between bounds that are both far from 0, the same is computed with logarithms of the
+    lower tail's probabilities, which a float holds however small they are.
+
+    Examples
+    --------
+    >>> truncated_normal(np.array([0.0, 0.5, 1.0]), 30, 40).round(3).tolist()
+    [30.0, 30.023, 40.0]
+    """
+    if low > FAR:
+        return -truncated_normal(1 - noise, -high, -low)
+    if high < -FAR:
+        ratio = np.exp(log_ndtr(low) - log_ndtr(high))
+        return ndtri_exp(log_ndtr(high) + np.log(noise + (1 - noise) * ratio))
+    low, high = ndtr(low), ndtr(high)
+    return ndtri(low + noise * (high - low))
 
 
 @parameters
@@ -546,17 +601,19 @@ class GaussianVariable(Mechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn mean and standard deviation."""
-        values = numbers(self, values)
+        values = self.own(values, np.ndarray)
         self.mean_, self.deviation_ = values.mean(), values.std()
         return self
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return normal values within the bounds."""
-        low, high = self.bounds or (-np.inf, np.inf)
-        margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within them
-        low = ndtr((low - margin - self.mean_) / self.deviation_)
-        high = ndtr((high + margin - self.mean_) / self.deviation_)
-        values = self.mean_ + self.deviation_ * ndtri(low + noise[0] * (high - low))
+        values = np.full(noise.shape[1], self.mean_)
+        if self.deviation_ > 0:
+            low, high = self.bounds or (-np.inf, np.inf)
+            margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within
+            low = (low - margin - self.mean_) / self.deviation_
+            high = (high + margin - self.mean_) / self.deviation_
+            values = self.mean_ + self.deviation_ * truncated_normal(noise[0], low, high)
         return bounded(values, self.round_result, self.bounds)
 
 
@@ -588,7 +645,7 @@ class MultinomialVariable(CategoricalMechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Count the levels."""
-        self.levels_ = levels_of(self, values)
+        self.levels_ = self.own(values, pd.Categorical).dtype
         counts = np.bincount(values.codes, minlength=len(values.categories))
         self.frequencies_ = counts / len(values)
         return self
@@ -597,10 +654,6 @@ class MultinomialVariable(CategoricalMechanism):
         """Return the frequencies, shape (1, levels): the same for everyone."""
         return self.frequencies_[None, :]
 
-    def fit_quality(self, parents: Parents, values: Column) -> None:
-        """Return None: a frequency predicts nothing."""
-        return None
-
 
 @parameters
 class BernoulliVariable(MultinomialVariable):
@@ -608,10 +661,8 @@ class BernoulliVariable(MultinomialVariable):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Count the two levels."""
-        if (found := len(levels_of(self, values).categories)) != 2:
-            raise InputError(
-                f"variable {self.variable!r}: BernoulliVariable needs two levels, found {found}"
-            )
+        if (found := len(self.own(values, pd.Categorical).categories)) != 2:
+            raise self.refusal(f"BernoulliVariable needs two levels, found {found}")
         return super().fit(parents, values, seed)
 
 
@@ -653,54 +704,35 @@ class IncrementSampler(Mechanism):
 
 
 @parameters
-class LogisticSampler(CategoricalMechanism):
+class LogisticSampler(FittedMechanism, CategoricalMechanism):
     r"""A multinomial logistic regression on the parents.
 
     .. math:: P(v \mid x) \propto \exp(\beta_v^\top x + \beta_{v0})
 
-    Parameters
-    ----------
-    options : dict
-        Parameters of :class:`sklearn.linear_model.LogisticRegression`.
+    `options` are parameters of :class:`sklearn.linear_model.LogisticRegression`.
     """
 
-    options: dict = field(default_factory=dict)
-
-    learns_from_parents: ClassVar[bool] = True
-
-    def __post_init__(self):
-        configured(LogisticRegression, self.options, self)
+    estimator = "LogisticRegression"
+    seeded: ClassVar[bool] = False
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the regression."""
-        self.levels_ = levels_of(self, values)
-        self.features_ = Features(parents)
-        # 100 iterations, the library's default, do not converge on Adult.
-        model = configured(LogisticRegression, self.options, self, max_iter=1000)
-        model.fit(self.features_.matrix(parents), values.codes)
-        absent = len(self.levels_.categories) - len(model.classes_)
-        if absent:
-            raise InputError(
-                f"variable {self.variable!r}: {absent} of its levels do not occur in the table"
-            )
-        # Two classes have one row of coefficients: the log odds of the second.
-        two = len(model.classes_) == 2
-        self.weights_ = np.vstack([0 * model.coef_, model.coef_]) if two else model.coef_
-        self.intercepts_ = np.append(0, model.intercept_) if two else model.intercept_
+        self.levels_ = self.own(values, pd.Categorical).dtype
+        if absent := len(set(values.categories).difference(values)):
+            raise self.refusal(f"{absent} of its levels do not occur in the table")
+        # 100 iterations, the library's default, do not converge on Adult. The state is for
+        # those of its solvers that shuffle.
+        self.model_ = self.learn(parents, values.codes, max_iter=1000, random_state=0)
         return self
 
     def scores(self, parents: Parents) -> np.ndarray:
         """Return the log probability of each level up to a constant, shape (levels, n)."""
-        return self.features_.linear(parents, self.weights_, self.intercepts_)
+        scores = self.model_(parents)
+        return scores if len(scores) > 1 else np.vstack([0 * scores, scores])
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the softmax of the scores, shape (n, levels)."""
         return softmax(self.scores(parents))
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """Return probabilities, shape (n, levels), from scores, shape (levels, n)."""
-    return normalised(np.exp(scores - scores.max(axis=0)))
 
 
 @parameters
@@ -732,51 +764,33 @@ class LogisticTransitionSampler(LogisticSampler):
 
 
 @parameters
-class RandomForestClassifierSampler(CategoricalMechanism):
+class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
     """A random forest's class probabilities.
 
-    Parameters
-    ----------
-    options : dict
-        Parameters of :class:`sklearn.ensemble.RandomForestClassifier`.
+    `options` are parameters of :class:`sklearn.ensemble.RandomForestClassifier`.
     """
 
-    options: dict = field(default_factory=dict)
-
-    learns_from_parents: ClassVar[bool] = True
-
-    def __post_init__(self):
-        configured(RandomForestClassifier, self.options, self)
+    estimator = "RandomForestClassifier"
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the forest."""
-        self.levels_ = levels_of(self, values)
-        self.features_ = Features(parents)
-        self.forest_ = configured(RandomForestClassifier, self.options, self, random_state=seed)
-        self.forest_.fit(self.features_.matrix(parents), values.codes)
+        self.levels_ = self.own(values, pd.Categorical).dtype
+        self.model_ = self.learn(parents, values.codes, random_state=seed)
         return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the mean over trees of the leaf frequencies, shape (n, levels)."""
-        seen = self.features_.once_per_profile(parents, mean_over_trees(self.forest_))
-        if len(self.forest_.classes_) == len(self.levels_.categories):
-            return seen
-        probabilities = np.zeros((len(seen), len(self.levels_.categories)))
-        probabilities[:, self.forest_.classes_] = seen
-        return probabilities
+        seen = self.model_(parents)
+        probabilities = np.zeros((len(self.levels_.categories), seen.shape[1]))
+        probabilities[self.model_.estimator.classes_] = seen
+        return probabilities.T
 
 
 # --- fitted regressions with noise -------------------------------------------------------
 
-REGRESSIONS: dict[str, type[BaseEstimator]] = {
-    "LinearRegression": LinearRegression,
-    "Ridge": Ridge,
-    "RandomForestRegressor": RandomForestRegressor,
-}
-
 
 @parameters
-class GaussianRegressionSampler(Mechanism):
+class GaussianRegressionSampler(FittedMechanism):
     r"""A regression on the parents and normal noise of the size of its error.
 
     .. math:: V = \hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U)
@@ -790,39 +804,29 @@ class GaussianRegressionSampler(Mechanism):
     bounds : pair of float, optional
     std_mod : float
         The factor c by which the noise is larger than the in-sample error.
-    options : dict
-        Parameters of the estimator.
     """
 
     estimator: Literal["LinearRegression", "Ridge", "RandomForestRegressor"] = "Ridge"
     round_result: bool = False
     bounds: Bounds | None = None
     std_mod: Annotated[float, Field(ge=0)] = 1.0
-    options: dict = field(default_factory=dict)
 
     noise_terms: ClassVar[int] = 1
-    learns_from_parents: ClassVar[bool] = True
-
-    def __post_init__(self):
-        configured(REGRESSIONS[self.estimator], self.options, self)
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the regression and measure its in-sample error."""
-        self.features_ = Features(parents)
-        return self._fit_regression(parents, numbers(self, values), seed)
+        return self._fit(parents, self.own(values, np.ndarray), seed)
 
-    def _fit_regression(self, parents: Parents, values: np.ndarray, seed: int) -> Self:
-        model = configured(REGRESSIONS[self.estimator], self.options, self, random_state=seed)
-        self.model_ = model.fit(self.features_.matrix(parents), values)
+    def _fit(
+        self, parents: Parents, values: np.ndarray, seed: int, features: Features | None = None
+    ) -> Self:
+        self.model_ = self.learn(parents, values, features, random_state=seed)
         self.error_ = float(np.sqrt(np.mean((values - self.predict(parents)) ** 2)))
         return self
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the regression's mean, shape (n,)."""
-        if hasattr(self.model_, "coef_"):
-            weights, intercept = self.model_.coef_[None, :], [self.model_.intercept_]
-            return self.features_.linear(parents, weights, intercept)[0]
-        return self.features_.once_per_profile(parents, mean_over_trees(self.model_))[:, 0]
+        return self.model_(parents)[0]
 
     def deviation(self, noise: np.ndarray) -> np.ndarray:
         """Return the noise in the variable's units, shape (n,)."""
@@ -872,13 +876,9 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         V = [U_0 > \hat p_0(x)]\;
         \bigl(\hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U_1)\bigr)
 
-    The classifier of zeros is fitted to all records, the regression to those that
-    are not zero (IncomeSCM paper, Section 3.3).
-
-    Parameters
-    ----------
-    zero_estimator : {'LogisticRegression'}
-        The classifier; its parameters are scikit-learn's defaults.
+    The classifier of zeros, a logistic regression with scikit-learn's default penalty, is
+    fitted to all records, the regression to those that are not zero (IncomeSCM paper,
+    Section 3.3).
     """
 
     zero_estimator: Literal["LogisticRegression"] = "LogisticRegression"
@@ -887,22 +887,18 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit classifier and regression."""
-        values = numbers(self, values)
-        zero = values == 0
+        zero = self.own(values, np.ndarray) == 0
         if zero.all() or not zero.any():
-            raise InputError(
-                f"variable {self.variable!r}: {type(self).__name__} needs zeros and other values, "
-                f"found {zero.sum():,} zeros of {len(values):,}"
+            raise self.refusal(
+                f"{type(self).__name__} needs zeros and other values, found {zero.sum():,} zeros "
+                f"of {len(values):,}"
             )
-        self.features_ = Features(parents)
-        model = LogisticRegression(max_iter=1000).fit(self.features_.matrix(parents), zero)
-        self.zero_weights_, self.zero_intercept_ = model.coef_, model.intercept_
-        return self._fit_regression(_rows(parents, ~zero), values[~zero], seed)
+        self.is_zero_ = Learned(LogisticRegression(max_iter=1000), parents, zero)
+        return self._fit(_rows(parents, ~zero), values[~zero], seed, self.is_zero_.features)
 
     def zero_probability(self, parents: Parents) -> np.ndarray:
         """Return the probability of a zero, shape (n,)."""
-        log_odds = self.features_.linear(parents, self.zero_weights_, self.zero_intercept_)[0]
-        return expit(log_odds)
+        return expit(self.is_zero_(parents)[0])
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return zero, or mean and noise."""

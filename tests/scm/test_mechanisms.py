@@ -173,8 +173,8 @@ def test_couplings_draw_with_the_probabilities(coupling):
 @pytest.mark.parametrize("coupling", COUPLINGS)
 def test_a_category_of_one_level_is_certain(coupling):
     mechanism = MultinomialVariable("x").fit(Parents(), pd.Categorical(["only"] * 3))
-    mechanism.coupling = coupling
-    assert mechanism.evaluate(Parents(), uniforms(1, "x", n=4)).tolist() == ["only"] * 4
+    noise = uniforms(1, "x", n=4)
+    assert mechanism.evaluate(Parents(), noise, COUPLINGS[coupling]).tolist() == ["only"] * 4
 
 
 # --- features ---------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_once_per_profile_is_the_model_itself(people, parents):
 def test_once_per_profile_with_more_combinations_than_an_integer_holds():
     rng = np.random.default_rng(1)
     columns = Parents({f"x{i}": rng.random(500) for i in range(9)})  # 500⁹ > 2⁶³
-    columns.current["kind"] = pd.Categorical(rng.choice(list("abc"), 500))
+    columns["kind"] = pd.Categorical(rng.choice(list("abc"), 500))
     features = Features(columns)
     model = lambda rows: rows @ np.arange(rows.shape[1])  # noqa: E731
     assert (features.once_per_profile(columns, model) == model(features.matrix(columns))).all()
@@ -270,9 +270,9 @@ def test_a_normal_variable_is_redrawn_until_it_is_within_its_bounds(round_result
 def test_frequencies_are_those_of_the_table(kind, coupling):
     values = pd.Categorical(["b"] * 7 + ["a"] * 3)
     mechanism = kind("x").fit(Parents(), values)
-    mechanism.coupling = coupling
     assert mechanism.probabilities(Parents()).tolist() == [[0.3, 0.7]]
-    drawn = mechanism.evaluate(Parents(), uniforms(3, "x", n=N, terms=2))
+    noise = uniforms(3, "x", n=N, terms=2)
+    drawn = mechanism.evaluate(Parents(), noise, COUPLINGS[coupling])
     assert close_to_expectation(drawn.codes, np.array([[0.3, 0.7]]).repeat(N, axis=0))
 
 
@@ -305,7 +305,7 @@ def test_a_transition_stays_or_draws_in_favour_of_the_previous_level(people, par
         logits[row, code] += 1.5
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) * 0.75
     expected[np.arange(len(previous)), previous] += 0.25
-    world = Parents(parents.current, {"degree": people["degree"][::-1]})
+    world = Parents(parents, {"degree": people["degree"][::-1]})
     np.testing.assert_allclose(mechanism.probabilities(world), expected, rtol=0, atol=1e-10)
 
 
@@ -439,15 +439,16 @@ def test_no_subject_depends_on_those_computed_with_it(people, parents, coupling)
     past = {name: people[name][n : 2 * n] for name in ("pay", "gain", "degree", "rich")}
     rng = np.random.default_rng(0)
     for name, mechanism in every_mechanism(people, parents):
-        mechanism.coupling = coupling
         noise = rng.random((mechanism.noise_terms, n))
+        categorical = isinstance(mechanism, CategoricalMechanism)
+        coupled = {"coupling": COUPLINGS[coupling]} if categorical else {}
 
-        def values(rows, mechanism=mechanism, noise=noise):
+        def values(rows, mechanism=mechanism, noise=noise, coupled=coupled):
             world = Parents(
                 {cause: column[rows] for cause, column in now.items()},
                 {cause: column[rows] for cause, column in past.items()},
             )
-            column = mechanism.evaluate(world, noise[:, rows])
+            column = mechanism.evaluate(world, noise[:, rows], **coupled)
             return np.asarray(getattr(column, "codes", column))
 
         whole = values(slice(0, n)).tobytes()
@@ -460,15 +461,14 @@ def test_no_subject_depends_on_those_computed_with_it(people, parents, coupling)
 def test_what_is_drawn_has_the_probabilities_that_are_stated(people, parents, many, coupling):
     causes, rows = many
     past = {name: people[name][rows[::-1]] for name in ("degree", "rich")}
-    world = Parents(causes.current, past)
+    world = Parents(causes, past)
     for name, mechanism in every_mechanism(people, parents):
         if not isinstance(mechanism, CategoricalMechanism):
             continue
-        mechanism.coupling = coupling
         probabilities = mechanism.probabilities(world)
         np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-12)
         noise = uniforms(9, name, n=N, terms=mechanism.noise_terms)
-        codes = mechanism.evaluate(world, noise).codes
+        codes = mechanism.evaluate(world, noise, COUPLINGS[coupling]).codes
         wide = np.broadcast_to(probabilities, (N, probabilities.shape[1]))
         assert close_to_expectation(codes, wide), name
 
@@ -476,7 +476,7 @@ def test_what_is_drawn_has_the_probabilities_that_are_stated(people, parents, ma
 def test_two_fits_with_one_seed_are_one(people, parents):
     noise = uniforms(1, "x", n=len(people["age"]), terms=4)
     past = {name: people[name] for name in ("pay", "degree", "gain", "rich")}
-    world = Parents(parents.current, past)
+    world = Parents(parents, past)
     pairs = zip(every_mechanism(people, parents), every_mechanism(people, parents), strict=True)
     for (name, one), (_, other) in pairs:
         terms = noise[: one.noise_terms]
