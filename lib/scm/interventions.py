@@ -69,15 +69,8 @@ class StochasticPolicy:
 class World:
     """One run of a simulator: its noise, its subjects and steps, and all that is done in it.
 
-    Everything is checked here, before anything is drawn. Parameters are those of
-    :meth:`~lib.scm.simulator.Simulator.sample`, and the kinds of the variables. Starting
-    states are an intervention too: on every variable, at the first step.
-
-    Raises
-    ------
-    InputError
-        For an unknown variable or level, a step that is not simulated, a value of
-        another kind or length, or a world that lacks what is asked of it.
+    Parameters are those of :meth:`~lib.scm.simulator.Simulator.sample`, all checked here, before
+    anything is drawn. Starting states are an intervention on every variable at the first step.
     """
 
     def __init__(
@@ -86,16 +79,15 @@ class World:
         coupling: str,
         n: int,
         horizon: int,
-        seed: int,
+        seed: int = 0,
         do: Mapping | None = None,
         start: pd.DataFrame | None = None,
         first: int = 0,
     ):
-        for name, number, least in (
-            *(("n", n, 1), ("horizon", horizon, 1)),
-            *(("seed", seed, 0), ("first", first, 0)),
-        ):
-            check_count(name, number, least)
+        for name, number in {"n": n, "horizon": horizon}.items():
+            check_count(name, number, least=1)
+        for name, number in {"seed": seed, "first": first}.items():
+            check_count(name, number, least=0)
         self.kinds, self.seed, self.coupling = kinds, seed, coupling_named(coupling)
         self.subjects = range(int(first), int(first) + int(n))
         self.steps = range(0 if start is None else _step_of(start, n, horizon), horizon)
@@ -113,10 +105,8 @@ class World:
         for variable in kinds if start is not None else ():
             place = (variable, self.steps.start)
             if place in self.actions:
-                raise InputError(
-                    f"do: {variable!r} at step {place[1]}: the states at that step are given by "
-                    "start"
-                )
+                given = "the states at that step are given by start"
+                raise InputError(f"do: {variable!r} at step {place[1]}: {given}")
             if variable not in start:
                 raise InputError(f"start: the column of variable {variable!r} is missing")
             self.actions[place] = as_column(
@@ -151,9 +141,8 @@ class World:
             given = action(*frames, *([noise[0]] if takes_noise else []))
         except KeyError as error:
             known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
-            raise InputError(
-                f"{place} reads {error.args[0]!r}, which is not known by then: {known}"
-            ) from error
+            reads = f"{place} reads {error.args[0]!r}, which is not known by then"
+            raise InputError(f"{reads}: {known}") from error
         given = given.array if isinstance(given, pd.Series) else given
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
 
@@ -161,15 +150,13 @@ class World:
         """Enter what is done to a variable at a step: a rule, or a column."""
         levels, place = self.kinds[variable], f"do: {variable!r} at step {step}"
         if isinstance(step, bool) or step not in self.steps:
-            raise InputError(
-                f"{place}: the steps simulated are {self.steps.start} to {self.steps.stop - 1}"
-            )
+            begin, end = self.steps.start, self.steps.stop - 1
+            raise InputError(f"{place}: the steps simulated are {begin} to {end}")
         n, lacks = len(self.subjects), "the Series has no value for subject {}"
         if isinstance(action, StochasticPolicy):
             if levels is None:
-                raise InputError(
-                    f"{place}: a StochasticPolicy needs levels: write a rule with noise"
-                )
+                needs = "a StochasticPolicy needs levels: write a rule with noise"
+                raise InputError(f"{place}: {needs}")
             if isinstance(action.probabilities, Mapping):
                 as_column(list(action.probabilities), levels, place)
         elif isinstance(action, pd.DataFrame):

@@ -10,8 +10,7 @@ distribution function. A categorical mechanism states the probability of each
 level, which is public (it is the true propensity of a treatment), and a
 *coupling* turns probabilities and noise into a level.
 
-The names and parameters of the classes are those of the IncomeSCM specification
-language (IncomeSCM paper, Section 4; see :mod:`lib.scm.spec`).
+Names and parameters are those of the IncomeSCM paper's specifications (:mod:`lib.scm.spec`).
 
 >>> age = GaussianVariable("age", round_result=True, bounds=(18, 150))
 >>> age = age.fit(Parents(), np.array([20.0, 30.0, 40.0]))
@@ -81,14 +80,7 @@ class Parents(dict):
 
 
 def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Column:
-    """Return values, `n` if given, as a column of this kind; an error names the place.
-
-    Examples
-    --------
-    >>> as_column(["b", "c"], pd.CategoricalDtype(["a", "b"]), "start")
-    Traceback (most recent call last):
-    lib.errors.InputError: start: level 'c' is unknown: expected one of a, b
-    """
+    """Return values, `n` if given, as a column of this kind; an error names the place."""
     if n is not None and len(values) != n:
         raise InputError(f"{place}: one value a subject is needed, {n}: found {len(values)}")
     if np.ndim(values) != 1:
@@ -154,8 +146,8 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
     .. math:: V = \min\Bigl\{ j : U_0 \textstyle\sum_k p_k \le \sum_{k \le j} p_k \Bigr\}
 
-    The distribution is that of :func:`gumbel_max`, and so are the shapes; what differs
-    is how the levels of two worlds go together.
+    Distribution and shapes are those of :func:`gumbel_max`; what differs is how the levels of
+    two worlds go together.
 
     Examples
     --------
@@ -194,9 +186,8 @@ parameters = dataclass(
 class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
-    A subclass declares its parameters as fields, says in `noise_terms` how many
-    uniforms a subject needs, and implements :meth:`evaluate`. What is learned in
-    :meth:`fit` ends in an underscore.
+    A subclass declares its parameters as fields, says in `noise_terms` how many uniforms a
+    subject needs, and implements :meth:`evaluate`. What :meth:`fit` learns ends in an underscore.
     """
 
     variable: str
@@ -220,16 +211,9 @@ class Mechanism(ABC):
     seeded: ClassVar[bool] = True
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
-        """Learn from the base table; by default there is nothing to learn.
+        """Learn from the table's columns, of parents and variable; by default there is nothing.
 
-        Parameters
-        ----------
-        parents : Parents
-            Columns of the table, of the parents that it has.
-        values : Column, optional
-            The variable's own column; None if the table has none.
-        seed : int
-            Of whatever is random in fitting.
+        `values` is None if the table lacks the variable; `seed` is of what is random in fitting.
         """
         return self
 
@@ -238,10 +222,7 @@ class Mechanism(ABC):
         """Return the variable's values, shape (n,), for noise of shape (noise_terms, n)."""
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float] | None:
-        """Say how well the fitted model predicts `values`: R² or AUC, None if nothing was fitted.
-
-        The AUC of more than two levels is the mean over levels of one against the rest.
-        """
+        """Return R² or AUC (its mean over levels against the rest), None if nothing was fitted."""
         return None
 
     def refusal(self, rule: str) -> InputError:
@@ -260,10 +241,9 @@ class Mechanism(ABC):
 
 
 class CategoricalMechanism(Mechanism):
-    """A mechanism that states the probability of every level.
+    """A mechanism that states the probability of every level, of which a coupling chooses one.
 
-    A subclass sets `levels_`, at the latest when it is fitted, and implements
-    :meth:`probabilities`; a coupling does the rest.
+    A subclass sets `levels_`, at the latest when it is fitted.
     """
 
     levels_: pd.CategoricalDtype
@@ -275,10 +255,7 @@ class CategoricalMechanism(Mechanism):
 
     @abstractmethod
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each level, shape (n, levels); rows sum to 1.
-
-        A mechanism without parents returns a single row, valid for everyone.
-        """
+        """Return the probability of each level, shape (n, levels), or (1, levels) for all alike."""
 
     def evaluate(
         self, parents: Parents, noise: np.ndarray, coupling: Coupling = gumbel_max
@@ -299,13 +276,7 @@ class CategoricalMechanism(Mechanism):
 
 
 def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
-    """Divide weights of shape (levels, n) by their sum, and return shape (n, levels).
-
-    Examples
-    --------
-    >>> normalised([np.array([1.0]), np.array([3.0])])
-    array([[0.25, 0.75]])
-    """
+    """Divide weights of shape (levels, n) by their sum, and return shape (n, levels)."""
     # Summed level by level: numpy's own sum adds in another order when n is 1, and a
     # subject's value must not depend, by one bit, on the block it is computed in.
     total = functools.reduce(np.add, weights)
@@ -318,14 +289,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def is_level(previous: pd.Categorical) -> np.ndarray:
-    """Return the indicator of each subject's level as floats, shape (levels, n).
-
-    Examples
-    --------
-    >>> is_level(pd.Categorical(["b", "a"]))
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """Return the indicator of each subject's level as floats, shape (levels, n)."""
     return np.eye(len(previous.categories))[:, previous.codes]
 
 
@@ -402,8 +366,8 @@ class Features:
     def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
         """Apply a costly `model` to each distinct combination of parent values once.
 
-        Rows are visited in sorted order, which also keeps the branches of neighbouring
-        rows in a tree alike: forests run two to four times faster for it.
+        They come in sorted order, in which neighbouring rows share branches of a tree: forests
+        run two to four times faster for it.
         """
         key, combinations = np.zeros(1, dtype=np.int64), 1
         # Numbers last: neighbouring rows then differ in a number, and share most of a path.
@@ -427,25 +391,15 @@ class Features:
         return (parents[name] - mean) / deviation
 
 
+ALL = slice(None)
+
+
 class Learned:
-    """A scikit-learn estimator that sees parents, fitted to columns of the base table.
+    """A scikit-learn estimator that sees parents, fitted to columns of the base table."""
 
-    Examples
-    --------
-    >>> columns = {"age": np.array([20.0, 30.0, 40.0])}
-    >>> Learned(LinearRegression(), columns, np.array([1.0, 2.0, 3.0]))(columns).round(6)
-    array([[1., 2., 3.]])
-    """
-
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        parents: State,
-        values: np.ndarray,
-        features: Features | None = None,
-    ):
-        self.features = features or Features(parents)
-        self.estimator = estimator.fit(self.features.matrix(parents), values)
+    def __init__(self, estimator: BaseEstimator, parents: State, values: np.ndarray, rows=ALL):
+        self.features = Features(parents)
+        self.estimator = estimator.fit(self.features.matrix(parents)[rows], values[rows])
 
     def __call__(self, parents: State) -> np.ndarray:
         """Return what is predicted, shape (outputs, n).
@@ -465,13 +419,9 @@ class Learned:
         return sum(tree.tree_.predict(matrix) for tree in trees) / len(trees)
 
 
-ESTIMATORS: dict[str, type[BaseEstimator]] = {
-    kind.__name__: kind
-    for kind in (
-        *(LinearRegression, Ridge, RandomForestRegressor),
-        *(LogisticRegression, RandomForestClassifier),
-    )
-}
+REGRESSIONS = (LinearRegression, Ridge, RandomForestRegressor)
+CLASSIFIERS = (LogisticRegression, RandomForestClassifier)
+ESTIMATORS = {kind.__name__: kind for kind in (*REGRESSIONS, *CLASSIFIERS)}
 
 
 @parameters
@@ -492,28 +442,16 @@ class FittedMechanism(Mechanism):
                 known = one_of([*parameter_names(type(self)), *allowed], limit=40)
                 raise InputError(f"key {option!r} is unknown to {type(self).__name__}: {known}")
 
-    def learn(
-        self,
-        parents: Parents,
-        values: np.ndarray,
-        features: Features | None = None,
-        **defaults,
-    ) -> Learned:
-        """Fit the estimator, with its options and the defaults that it knows."""
+    def learn(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
+        """Fit the estimator to these rows, with its options and the defaults that it knows."""
         kind = ESTIMATORS[self.estimator]
         allowed = kind().get_params()
         defaults = {name: value for name, value in defaults.items() if name in allowed}
-        return Learned(kind(**{**defaults, **self.options}), parents, values, features)
+        return Learned(kind(**{**defaults, **self.options}), parents, values, rows)
 
 
 def parameter_names(kind: type[Mechanism]) -> list[str]:
-    """Return the parameters of a mechanism that a specification may give.
-
-    Examples
-    --------
-    >>> parameter_names(GaussianVariable)
-    ['round_result', 'bounds']
-    """
+    """Return the parameters of a mechanism that a specification may give, but options."""
     return [field.name for field in fields(kind) if field.name not in ("variable", "options")]
 
 
@@ -522,13 +460,7 @@ def parameter_names(kind: type[Mechanism]) -> list[str]:
 
 @parameters
 class ConstantSampler(Mechanism):
-    """The same value for everyone.
-
-    Examples
-    --------
-    >>> ConstantSampler("time", value=0).evaluate(Parents(), np.empty((0, 2)))
-    array([0., 0.])
-    """
+    """The same value for everyone."""
 
     value: float | str
 
@@ -559,8 +491,7 @@ def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
 
     .. math:: \Phi^{-1}\bigl(\Phi(a) + U\,(\Phi(b) - \Phi(a))\bigr)
 
-    Between bounds that are both far from 0, the same is computed with logarithms of the
-    lower tail's probabilities, which a float holds however small they are.
+    Between bounds that are both far from 0, it is computed from logarithms in the lower tail.
 
     Examples
     --------
@@ -582,16 +513,8 @@ class GaussianVariable(Mechanism):
 
     .. math:: V = \mu + \sigma\, \Phi^{-1}\bigl(\Phi(a) + U\,(\Phi(b) - \Phi(a))\bigr),
 
-    where :math:`a, b` are the standardised bounds. This is the distribution of
-    drawing again until the (rounded) value lies within the bounds, at the price of
-    one uniform.
-
-    Parameters
-    ----------
-    round_result : bool
-        Round to whole numbers.
-    bounds : pair of float, optional
-        The least and the largest value.
+    where :math:`a, b` are the standardised bounds. This is the distribution of drawing again
+    until the (rounded) value lies within the bounds, at the price of one uniform.
     """
 
     round_result: bool = False
@@ -620,13 +543,7 @@ class GaussianVariable(Mechanism):
 def bounded(
     values: np.ndarray, round_result: bool, bounds: tuple[float, float] | None
 ) -> np.ndarray:
-    """Clip to the bounds, then round.
-
-    Examples
-    --------
-    >>> bounded(np.array([-3.0, 2.6]), True, (0, 100))
-    array([0., 3.])
-    """
+    """Clip to the bounds, then round."""
     if bounds is not None:
         values = np.clip(values, *bounds)
     return np.round(values) if round_result else values
@@ -682,14 +599,7 @@ class KeepPrevious(Mechanism):
 
 @parameters
 class IncrementSampler(Mechanism):
-    """The previous value and a constant.
-
-    Examples
-    --------
-    >>> age = IncrementSampler("age", increment=1)
-    >>> age.evaluate(Parents(previous={"age": np.array([41.0])}), np.empty((0, 1)))
-    array([42.])
-    """
+    """The previous value and a constant."""
 
     increment: float = 1.0
 
@@ -742,13 +652,6 @@ class LogisticTransitionSampler(LogisticSampler):
     .. math::
         P(v) = p_\text{stay}\,[v = v_{t-1}]
         + (1 - p_\text{stay})\,\mathrm{softmax}_v(\beta_v^\top x + c_\text{prev}\,[v = v_{t-1}])
-
-    Parameters
-    ----------
-    c_prev : float
-        What the previous level's score gains.
-    p_stay : float
-        The probability of keeping the previous level without a draw.
     """
 
     c_prev: float = 0.0
@@ -795,15 +698,7 @@ class GaussianRegressionSampler(FittedMechanism):
 
     .. math:: V = \hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U)
 
-    (IncomeSCM paper, Section 3.3), clipped to the bounds, then rounded.
-
-    Parameters
-    ----------
-    estimator : {'LinearRegression', 'Ridge', 'RandomForestRegressor'}
-    round_result : bool
-    bounds : pair of float, optional
-    std_mod : float
-        The factor c by which the noise is larger than the in-sample error.
+    (IncomeSCM paper, Section 3.3), clipped to the bounds, then rounded; c is `std_mod`.
     """
 
     estimator: Literal["LinearRegression", "Ridge", "RandomForestRegressor"] = "Ridge"
@@ -815,14 +710,14 @@ class GaussianRegressionSampler(FittedMechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the regression and measure its in-sample error."""
-        return self._fit(parents, self.own(values, np.ndarray), seed)
-
-    def _fit(
-        self, parents: Parents, values: np.ndarray, seed: int, features: Features | None = None
-    ) -> Self:
-        self.model_ = self.learn(parents, values, features, random_state=seed)
-        self.error_ = float(np.sqrt(np.mean((values - self.predict(parents)) ** 2)))
+        rows = self.rows(self.own(values, np.ndarray))
+        self.model_ = self.learn(parents, values, rows, random_state=seed)
+        self.error_ = float(np.sqrt(np.mean((values - self.predict(parents))[rows] ** 2)))
         return self
+
+    def rows(self, values: np.ndarray) -> slice | np.ndarray:
+        """Say which records the regression is of."""
+        return ALL
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the regression's mean, shape (n,)."""
@@ -839,7 +734,8 @@ class GaussianRegressionSampler(FittedMechanism):
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
         """Return the in-sample R²."""
-        return "R²", float(r2_score(values, self.predict(parents)))
+        rows = self.rows(values)
+        return "R²", float(r2_score(values[rows], self.predict(parents)[rows]))
 
 
 @parameters
@@ -876,9 +772,8 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         V = [U_0 > \hat p_0(x)]\;
         \bigl(\hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U_1)\bigr)
 
-    The classifier of zeros, a logistic regression with scikit-learn's default penalty, is
-    fitted to all records, the regression to those that are not zero (IncomeSCM paper,
-    Section 3.3).
+    The classifier of zeros, a logistic regression, is fitted to all records, the regression to
+    those that are not zero (IncomeSCM paper, Section 3.3).
     """
 
     zero_estimator: Literal["LogisticRegression"] = "LogisticRegression"
@@ -887,14 +782,18 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit classifier and regression."""
-        zero = self.own(values, np.ndarray) == 0
+        zero = ~self.rows(self.own(values, np.ndarray))
         if zero.all() or not zero.any():
             raise self.refusal(
                 f"{type(self).__name__} needs zeros and other values, found {zero.sum():,} zeros "
                 f"of {len(values):,}"
             )
         self.is_zero_ = Learned(LogisticRegression(max_iter=1000), parents, zero)
-        return self._fit(_rows(parents, ~zero), values[~zero], seed, self.is_zero_.features)
+        return super().fit(parents, values, seed)
+
+    def rows(self, values: np.ndarray) -> np.ndarray:
+        """Return those that are not zero."""
+        return values != 0
 
     def zero_probability(self, parents: Parents) -> np.ndarray:
         """Return the probability of a zero, shape (n,)."""
@@ -904,14 +803,6 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         """Return zero, or mean and noise."""
         values = super().evaluate(parents, noise[1:])
         return np.where(noise[0] < self.zero_probability(parents), 0.0, values)
-
-    def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
-        """Return the in-sample R² of the records that are not zero."""
-        return super().fit_quality(_rows(parents, values != 0), values[values != 0])
-
-
-def _rows(parents: Parents, chosen: np.ndarray) -> Parents:
-    return Parents({name: column[chosen] for name, column in parents.items()})
 
 
 def named(of_module: Mapping) -> dict[str, type[Mechanism]]:

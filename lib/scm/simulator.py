@@ -37,13 +37,13 @@ from lib.scm.mechanisms import (
 from lib.scm.spec import Specification
 
 #: Subjects simulated at a time where all do not fit into memory; no result depends on it.
-SUBJECTS_PER_BLOCK = 50_000
+BLOCK = 50_000
 
 
 def fit_mechanism(
     mechanism: Mechanism, parents: Parents, values: Column | None, seed: int
 ) -> Mechanism:
-    """Fit one mechanism to columns of the table: the unit of work of a simulator's fit."""
+    """Fit one mechanism to columns of the table: the unit of work of :meth:`Simulator.fit`."""
     return mechanism.fit(parents, values, seed)
 
 
@@ -55,10 +55,8 @@ class Simulator(BaseEstimator):
     specification : Specification
         Variables, causes and mechanisms.
     coupling : {'gumbel', 'inverse_cdf'}
-        How a categorical value follows from its probabilities and its noise: by the
-        Gumbel-max trick (IncomeSCM paper, Section 3.3) or by the inverse
-        distribution function. Both have the same distribution in every world;
-        across worlds, the levels go together differently. The fit does not depend on it.
+        How a categorical value follows from its probabilities and its noise. Both have the
+        same distribution in every world; across worlds, the levels go together differently.
 
     Attributes
     ----------
@@ -66,8 +64,6 @@ class Simulator(BaseEstimator):
         The fitted mechanisms of step 0 and of later steps.
     kinds_ : dict of str to pandas.CategoricalDtype or None
         The levels of each variable; None if it is a number.
-    table_kinds_ : dict of str to pandas.CategoricalDtype or None
-        The same of the table's columns.
 
     Examples
     --------
@@ -110,17 +106,11 @@ class Simulator(BaseEstimator):
         ----------
         table : pandas.DataFrame
             One row a person, a column for each variable that is observed. Numeric
-            columns are numbers; anything else is categorical.
+            columns are numbers; anything else is categorical. None may be missing.
         seed : int
             Of what is random in fitting; scikit-learn's `random_state` is this number.
         fit_mechanism : callable
             Stands in for :func:`fit_mechanism`, to keep what it returns, for example.
-
-        Raises
-        ------
-        InputError
-            If the table has missing values or no rows, lacks a column from which a
-            mechanism learns, or has levels that a mechanism does not know.
         """
         coupling_named(self.coupling)
         if not len(table):
@@ -192,9 +182,8 @@ class Simulator(BaseEstimator):
     ) -> pd.DataFrame:
         """Draw subjects and follow them through time.
 
-        Two calls with one seed share all noise: subject 7 of one is subject 7 of the
-        other, with another treatment, perhaps. Rows do not depend on how many are
-        drawn, nor on blocks or workers.
+        Two calls with one seed share all noise: subject 7 of one is subject 7 of the other, with
+        another treatment, perhaps. Rows depend neither on how many are drawn nor on workers.
 
         Parameters
         ----------
@@ -205,16 +194,12 @@ class Simulator(BaseEstimator):
         seed : int
             Names the world's noise.
         do : mapping, optional
-            Interventions, as :mod:`lib.scm.interventions` explains:
-            ``{"studies": {1: "Full-time studies"}}``.
+            Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
-            The state that each subject starts from instead of the initial model, a
-            row a subject, with a column for each variable. Its column ``t``, if it
-            has one, says at which step, 0 otherwise. The first rows returned are
-            these states.
+            The states that subjects start from instead of the initial model, a row a subject,
+            a column a variable, all of the step that its column ``t`` says, or of step 0.
         first : int
-            The first subject: ``sample(n=10, first=90)`` is the last ten rows of
-            ``sample(n=100)``.
+            The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int
             Parallel workers, of joblib's backend.
 
@@ -223,35 +208,22 @@ class Simulator(BaseEstimator):
         pandas.DataFrame
             One row a subject and step, ordered by both; columns `subject`, `t`, and
             the variables in the specification's order.
-
-        Raises
-        ------
-        InputError
-            If `n` or `horizon` is not positive, or an intervention or a starting
-            state breaks a rule.
         """
         if n is None:
             if start is None:
                 raise InputError("n, the number of subjects, is missing")
             n = len(start)
         block = -(-n // joblib.effective_n_jobs(n_jobs)) if isinstance(n, int) else n
-        blocks = self.blocks(n, horizon, seed, do, start, first, n_jobs, block)
+        world = {"seed": seed, "do": do, "start": start, "first": first}
+        blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=block, **world)
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(
-        self,
-        n: int,
-        horizon: int = 1,
-        seed: int = 0,
-        do: Mapping | None = None,
-        start: pd.DataFrame | None = None,
-        first: int = 0,
-        n_jobs: int = 1,
-        block: int = SUBJECTS_PER_BLOCK,
+        self, n: int, horizon: int = 1, *, n_jobs: int = 1, block: int = BLOCK, **world
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample` in blocks of so many subjects, in order."""
+        """Yield the frame of :meth:`sample`, with its parameters, `block` subjects at a time."""
         check_is_fitted(self, "kinds_")
-        world = World(self.kinds_, self.coupling, n, horizon, seed, do, start, first)
+        world = World(self.kinds_, self.coupling, n, horizon, **world)
         check_count("block", block, least=1)
         subjects = world.subjects
         return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -267,21 +239,9 @@ class Simulator(BaseEstimator):
         report: Callable[[int], None] | None = None,
         **options,
     ) -> Path:
-        """Stream :meth:`sample` to a Parquet file, in constant memory.
+        """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory.
 
-        Parameters
-        ----------
-        path : path-like
-            The file to write; it appears, or is replaced, when it is complete.
-        report : callable, optional
-            Called with the number of subjects written so far, after every block.
-        n, horizon, **options
-            Parameters of :meth:`blocks`.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written, or as :meth:`sample` does.
+        After every block, `report` is called with the number of subjects written so far.
         """
         blocks = self.blocks(n, horizon, **options)
 
@@ -296,28 +256,10 @@ class Simulator(BaseEstimator):
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
-        """Return the true probability of each level of a variable, given its causes.
+        """Return the true probability of each level of a categorical variable, given its causes.
 
-        Of a treatment, this is the true propensity.
-
-        Parameters
-        ----------
-        variable : str
-            A categorical variable.
-        world : pandas.DataFrame
-            What :meth:`sample` returned, or a part of it with steps `t` and `t - 1`.
-        t : int
-            The time step.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row a subject, a column a level; the index is `subject`.
-
-        Raises
-        ------
-        InputError
-            If the variable is unknown or a number, or the world lacks a step.
+        Of a treatment, this is the true propensity. `world` is what :meth:`sample` returned, or
+        a part of it with steps `t` and `t - 1`. There is a row a subject, a column a level.
         """
         check_is_fitted(self, "kinds_")
         if variable not in self.kinds_:
@@ -348,16 +290,8 @@ class Simulator(BaseEstimator):
     def fit_quality(self, table: pd.DataFrame) -> pd.DataFrame:
         """Say how well each fitted initial mechanism predicts a table (paper, Table 1).
 
-        Parameters
-        ----------
-        table : pandas.DataFrame
-            The table that the simulator was fitted to, or another with its columns.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns `variable`, `mechanism`, `measure` (R² for numbers, AUC for
-            categories and for the indicator behind income) and `value`.
+        The columns returned are `variable`, `mechanism`, `measure` (R² for numbers, AUC for
+        categories and for the indicator behind income) and `value`.
         """
         check_is_fitted(self, "kinds_")
         columns = _columns(table, self.table_kinds_)

@@ -143,16 +143,7 @@ class Specification:
     def from_yaml(cls, path: str | os.PathLike, types: Vocabulary | None = None) -> "Specification":
         """Read a YAML file; a relative path may also start in the book's folder.
 
-        Raises
-        ------
-        InputError
-            If there is no such file, it is not YAML, a key stands twice, or what it
-            says breaks a rule.
-
-        Warns
-        -----
-        UserWarning
-            For each key that has no meaning here.
+        Each key that has no meaning here is warned of.
         """
         path = Path(path)
         if not path.exists() and (ROOT / path).exists():
