@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import ndtri
-from scipy.stats import kstwo
+from scipy.special import ndtr, ndtri
+from scipy.stats import kstwo, truncnorm
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
@@ -245,6 +245,8 @@ def test_constants_and_increments():
 def test_a_constant_level_must_be_in_the_table():
     with pytest.raises(InputError, match="level 'c' is not in the table: expected one of a, b"):
         ConstantSampler("x", value="c").fit(Parents(), pd.Categorical(["a", "b"]))
+    with pytest.raises(InputError, match="ConstantSampler is fitted to levels, found numbers"):
+        ConstantSampler("x", value="c").fit(Parents(), np.array([1.0, 2.0]))
 
 
 @pytest.mark.parametrize(
@@ -263,6 +265,60 @@ def test_a_normal_variable_is_redrawn_until_it_is_within_its_bounds(round_result
         kept = np.append(kept, drawn[(drawn >= low) & (drawn <= high)])
     assert same_distribution(found, kept[:N])
     assert found.min() >= low and found.max() <= high
+
+
+@pytest.mark.parametrize(
+    "bounds", [(None, None), (18, 150), (0, 35), (45, 60), (85, 89.5), (-9, 2)]
+)
+def test_ordinary_bounds_give_the_formula_to_the_last_bit(bounds):
+    mechanism = GaussianVariable("x", bounds=None if bounds[0] is None else bounds)
+    mechanism.fit(Parents(), np.array([30.0, 50.0]))  # 40 ± 10
+    noise = uniforms(2, "x", n=1_000)
+    low, high = bounds if bounds[0] is not None else (-np.inf, np.inf)
+    a, b = ndtr((low - 40) / 10), ndtr((high - 40) / 10)
+    expected = 40 + 10 * ndtri(a + noise[0] * (b - a))
+    assert (mechanism.evaluate(Parents(), noise) == np.clip(expected, low, high)).all()
+
+
+@pytest.mark.parametrize(
+    "bounds", [(115.5, 400), (300, 400), (300, np.inf), (500, 600), (-220, -35.5), (-600, -500)]
+)
+def test_bounds_far_from_the_mean_keep_their_digits(bounds):
+    mechanism = GaussianVariable("x", bounds=bounds).fit(Parents(), np.array([30.0, 50.0]))
+    noise = uniforms(2, "x", n=1_000)
+    found = mechanism.evaluate(Parents(), noise)
+    a, b = (np.array(bounds) - 40) / 10
+    np.testing.assert_allclose(found, 40 + 10 * truncnorm.ppf(noise[0], a, b), rtol=1e-9)
+    assert len(set(found)) == 1_000
+
+
+@pytest.mark.parametrize("round_result", [False, True])
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [(None, 7), ((7, 9), 7), ((0, 7), 7), ((0, 9), 7), ((8, 9), 8), ((0, 6), 6)],
+)
+def test_a_constant_column_stays_constant_within_its_bounds(round_result, bounds, expected):
+    mechanism = GaussianVariable("x", round_result=round_result, bounds=bounds)
+    found = mechanism.fit(Parents(), np.full(5, 7.0)).evaluate(Parents(), uniforms(1, "x", n=3))
+    assert found.tolist() == [expected] * 3
+
+
+@pytest.mark.parametrize("bounds", [(np.nan, 3), (3, np.nan), (np.nan, np.nan), (3, 3)])
+def test_a_bound_is_a_number_below_the_other(bounds):
+    for kind in (GaussianVariable, LinearGaussianSampler):
+        with pytest.raises(ValueError, match="the lower bound must be below the upper"):
+            kind("x", bounds=bounds)
+
+
+def test_a_parameter_is_a_finite_number():
+    for kind, wrong in [
+        (ConstantSampler, {"value": np.nan}),
+        (IncrementSampler, {"increment": np.inf}),
+        (GaussianRegressionSampler, {"std_mod": np.nan}),
+        (LogisticTransitionSampler, {"p_stay": np.nan}),
+    ]:
+        with pytest.raises(ValueError, match="should be a finite number"):
+            kind("x", **wrong)
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)

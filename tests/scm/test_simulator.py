@@ -16,8 +16,9 @@ from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score, roc_auc_score
 
+from lib import ROOT
 from lib.errors import InputError
-from lib.scm import Simulator, Specification
+from lib.scm import Simulator, Specification, StochasticPolicy
 from lib.scm.mechanisms import Mechanism, Parents, parameters
 
 # --- random models ----------------------------------------------------------------------
@@ -508,6 +509,24 @@ def test_an_unknown_coupling(town_specification, town_table):
         InputError, match="coupling 'copula' is unknown: expected one of gumbel, in"
     ):
         Simulator(town_specification, "copula").fit(town_table)
+
+
+@pytest.mark.parametrize("coupling", ["gumbel", "inverse_cdf"])
+def test_another_coupling_after_the_fit_changes_every_draw(town, town_table, coupling):
+    policy = {"job": {1: StochasticPolicy({"cook": 0.5, "nurse": 0.5})}}
+    fresh = Simulator(town.specification, coupling).fit(town_table)
+    changed = Simulator(town.specification, town.coupling).fit(town_table)
+    changed.set_params(coupling=coupling)
+    found, expected = (s.sample(n=200, horizon=3, seed=1, do=policy) for s in (changed, fresh))
+    assert found.equals(expected)
+    changed.set_params(coupling="copula")
+    with pytest.raises(InputError, match="coupling 'copula' is unknown: expected one of gumbel, i"):
+        changed.sample(n=1)
+
+
+def test_a_simulator_knows_nothing_of_income():
+    program = "import sys, lib.scm; sys.exit(any('income' in name for name in sys.modules))"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
 
 
 def test_an_unfitted_simulator_says_so(town_specification):
