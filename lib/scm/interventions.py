@@ -29,14 +29,9 @@ from lib.scm.mechanisms import Column, Levels, State, as_column, coupling_named
 class StochasticPolicy:
     """Draw the level of a variable from a distribution of your own.
 
-    The draw has noise of its own, so the mechanism's noise stays what it was.
-
-    Parameters
-    ----------
-    probabilities : mapping of str to float, or callable
-        The probability of each level; levels that are not named have none. A
-        callable gets the frames of the current and the previous step, and returns
-        such a mapping, of numbers or of one array a level.
+    The draw has noise of its own, so the mechanism's noise stays what it was. `probabilities` maps
+    levels to numbers (a level that is not named has none), or it is a function that gets the
+    frames of the current and the previous step and returns such a mapping, of numbers or arrays.
 
     Examples
     --------
@@ -57,10 +52,9 @@ class StochasticPolicy:
         """Return the probability of each level, shape (n, levels)."""
         given = self.probabilities
         given = given if isinstance(given, Mapping) else given(now, before)
-        positions = as_column(list(given), levels, "the policy").codes
         matrix = np.zeros((len(now), len(levels.categories)))
-        for position, level in zip(positions, given, strict=True):
-            matrix[:, position] = given[level]
+        for level, probability in given.items():
+            matrix[:, as_column([level], levels, "the policy").codes[0]] = probability
         if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1):
             raise InputError(self.RULE)
         return matrix

@@ -301,11 +301,6 @@ def stay_or_redraw(
     .. math:: P(v) = p_\text{stay}\,[v = v_{t-1}] + (1 - p_\text{stay})\,q(v)
 
     `redrawn` is q, of shape (n, levels) or (1, levels); the result is of shape (n, levels).
-
-    Examples
-    --------
-    >>> stay_or_redraw(0.5, pd.Categorical(["a"], ["a", "b"]), np.array([[0.2, 0.8]]))
-    array([[0.6, 0.4]])
     """
     return (p_stay * is_level(previous) + (1 - p_stay) * redrawn.T).T
 
@@ -317,13 +312,6 @@ class Features:
     """How a fitted mechanism sees its parents: numbers standardised, categories one-hot.
 
     Means, standard deviations and levels are those of the base table, whose columns are given.
-
-    Examples
-    --------
-    >>> table = {"age": np.array([20.0, 40.0]), "sex": pd.Categorical(["F", "M"])}
-    >>> Features(table).matrix(table)
-    array([[-1.,  1.,  0.],
-           [ 1.,  0.,  1.]])
     """
 
     def __init__(self, parents: State):
@@ -349,10 +337,9 @@ class Features:
         return matrix
 
     def linear(self, parents: State, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
-        """Evaluate linear models without building the matrix, shape (models, n).
+        """Evaluate linear models, of weights (models, features), without the matrix: (models, n).
 
-        `weights` has shape (models, features), `intercepts` (models,). Only elementwise
-        sums are used: a matrix product may round differently in another block size.
+        Only elementwise sums are used: a matrix product may round differently in another block.
         """
         length = len(next(iter(parents.values())))
         sums = np.repeat(np.asarray(intercepts, dtype=float)[:, None], length, axis=1)
@@ -364,11 +351,7 @@ class Features:
         return sums
 
     def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
-        """Apply a costly `model` to each distinct combination of parent values once.
-
-        They come in sorted order, in which neighbouring rows share branches of a tree: forests
-        run two to four times faster for it.
-        """
+        """Apply a costly `model` to each distinct combination of parent values once."""
         key, combinations = np.zeros(1, dtype=np.int64), 1
         # Numbers last: neighbouring rows then differ in a number, and share most of a path.
         for name in sorted(self.slices, key=lambda name: name in self.scales):
@@ -382,6 +365,7 @@ class Features:
                 distinct, key = np.unique(key, return_inverse=True)
                 combinations = len(distinct) * len(levels)
             key = key * len(levels) + codes.astype(np.int64)
+        # In sorted order, neighbouring rows share branches: forests run two to four times faster.
         _, rows, inverse = np.unique(key, return_index=True, return_inverse=True)
         profiles = {name: parents[name][rows] for name in self.slices}
         return model(self.matrix(profiles))[inverse]
@@ -402,18 +386,14 @@ class Learned:
         self.estimator = estimator.fit(self.features.matrix(parents)[rows], values[rows])
 
     def __call__(self, parents: State) -> np.ndarray:
-        """Return what is predicted, shape (outputs, n).
-
-        Of a linear model it is the scores (of two classes, the log odds of the second), of a
-        forest the mean over trees, to the last bit scikit-learn's `predict` or `predict_proba`.
-        """
+        """Return a linear model's scores or a forest's predictions, shape (outputs, n)."""
         if not hasattr(self.estimator, "coef_"):
             return self.features.once_per_profile(parents, self._mean_over_trees).T
         weights, intercepts = self.estimator.coef_, self.estimator.intercept_
         return self.features.linear(parents, np.atleast_2d(weights), np.atleast_1d(intercepts))
 
     def _mean_over_trees(self, matrix: np.ndarray) -> np.ndarray:
-        # Without scikit-learn's checks and its threads for every tree.
+        # To the last bit scikit-learn's, without its checks and its threads for every tree.
         matrix = np.ascontiguousarray(matrix, dtype=np.float32)  # what a tree compares
         trees = self.estimator.estimators_
         return sum(tree.tree_.predict(matrix) for tree in trees) / len(trees)
@@ -428,7 +408,7 @@ ESTIMATORS = {kind.__name__: kind for kind in (*REGRESSIONS, *CLASSIFIERS)}
 class FittedMechanism(Mechanism):
     """A mechanism that a scikit-learn estimator, named `estimator`, learns from the parents.
 
-    The estimator's own parameters are `options`; a specification writes them beside the rest.
+    Its own parameters are `options`, which a specification writes beside the others.
     """
 
     options: dict = field(default_factory=dict)
@@ -487,11 +467,9 @@ FAR = 5
 
 
 def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
-    r"""Turn uniforms into standard normal values between two bounds.
+    """Turn uniforms into standard normal values between two bounds.
 
-    .. math:: \Phi^{-1}\bigl(\Phi(a) + U\,(\Phi(b) - \Phi(a))\bigr)
-
-    Between bounds that are both far from 0, it is computed from logarithms in the lower tail.
+    Between bounds that are both far from 0, by logarithms of the lower tail's probabilities.
 
     Examples
     --------
@@ -551,14 +529,7 @@ def bounded(
 
 @parameters
 class MultinomialVariable(CategoricalMechanism):
-    """A category with the table's frequencies.
-
-    Examples
-    --------
-    >>> race = MultinomialVariable("race").fit(Parents(), pd.Categorical(["a", "b", "b", "b"]))
-    >>> race.probabilities(Parents())
-    array([[0.25, 0.75]])
-    """
+    """A category with the table's frequencies."""
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Count the levels."""

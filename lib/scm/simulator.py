@@ -53,7 +53,6 @@ class Simulator(BaseEstimator):
     Parameters
     ----------
     specification : Specification
-        Variables, causes and mechanisms.
     coupling : {'gumbel', 'inverse_cdf'}
         How a categorical value follows from its probabilities and its noise. Both have the
         same distribution in every world; across worlds, the levels go together differently.
@@ -201,7 +200,6 @@ class Simulator(BaseEstimator):
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int
-            Parallel workers, of joblib's backend.
 
         Returns
         -------

@@ -1,9 +1,8 @@
 """Specifications: a sequential structural causal model, written as data.
 
-A specification names the variables of a model, the direct causes of each in the
-first step and later, and the mechanism of each. It is the language of the
-IncomeSCM paper (Section 4), so the files that people already have load as they
-are:
+A specification names the variables of a model, the direct causes of each in the first step and
+later, and the mechanism of each, in the language of the IncomeSCM paper (Section 4), so that the
+files that people already have load as they are:
 
 .. code-block:: yaml
 
@@ -15,10 +14,9 @@ are:
         seq_parents_prev: [education, studies]        # later: causes a step earlier
         seq_sampler: {type: EducationTransition}      # mechanism of later steps
 
-A sampler is a name or a mapping with ``type`` and the mechanism's parameters;
-``'#init_sampler'`` stands for the variable's own initial mechanism, and the name
-``None`` keeps the previous value. The names are those of
-:data:`lib.scm.mechanisms.MECHANISMS` and of whatever vocabulary is passed along.
+A sampler is a name or a mapping with ``type`` and the mechanism's parameters; ``'#init_sampler'``
+stands for the variable's own initial mechanism, and the name ``None`` keeps the previous value.
+The names are those of :data:`lib.scm.mechanisms.MECHANISMS` and whatever is passed along.
 """
 
 import os
@@ -95,18 +93,6 @@ class Specification:
     types : mapping of str to type, optional
         Mechanisms beside the general ones, by the names that the specification gives them.
 
-    Attributes
-    ----------
-    variables : dict of str to Variable
-        Among the causes a step earlier is always the variable itself.
-
-    Raises
-    ------
-    InputError
-        For an unknown key, mechanism or parameter, a value of the wrong type, a
-        parent that is not a variable, one that a mechanism reads and the
-        specification does not declare, or a cycle.
-
     Examples
     --------
     >>> specification = Specification(
@@ -141,9 +127,9 @@ class Specification:
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike, types: Vocabulary | None = None) -> "Specification":
-        """Read a YAML file; a relative path may also start in the book's folder.
+        """Read a YAML file, and warn of each key in it that has no meaning here.
 
-        Each key that has no meaning here is warned of.
+        A relative path may also start in the book's folder.
         """
         path = Path(path)
         if not path.exists() and (ROOT / path).exists():
@@ -154,13 +140,7 @@ class Specification:
     def from_text(
         cls, text: str, source: str = "specification", types: Vocabulary | None = None
     ) -> "Specification":
-        """Read a specification from YAML text; see :meth:`from_yaml`.
-
-        Examples
-        --------
-        >>> Specification.from_text("variables: {age: {sampler: gaussian}}").initial_order
-        ['age']
-        """
+        """Read a specification from YAML text; see :meth:`from_yaml`."""
         return cls._of(parse_yaml(text, source, WITHOUT_MEANING["file"]), source, types)
 
     @classmethod
@@ -233,12 +213,13 @@ class Specification:
     def _check_parents(self) -> None:
         for name, variable in self.variables.items():
             for key in ("parents", "seq_parents_curr", "seq_parents_prev"):
+                where, known = (
+                    f"{self.source}: variable {name!r}, {key}",
+                    one_of(self.variables, 50),
+                )
                 for parent in getattr(variable, key):
                     if parent not in self.variables:
-                        raise InputError(
-                            f"{self.source}: variable {name!r}, {key}: parent {parent!r} is not a "
-                            f"variable: {one_of(self.variables, limit=50)}"
-                        )
+                        raise InputError(f"{where}: parent {parent!r} is not a variable: {known}")
 
     def _mechanism(self, name: str, key: str, references: Mapping[str, Mechanism]) -> Mechanism:
         sampler = getattr(self.variables[name], key)
@@ -251,10 +232,8 @@ class Specification:
         for parameter, value in sampler.parameters.items():
             if isinstance(value, str) and value.startswith("#"):
                 if value not in references:
-                    known = one_of(references)
-                    raise InputError(
-                        f"{where}, key {parameter!r}: reference {value!r} is unknown: {known}"
-                    )
+                    known = f"reference {value!r} is unknown: {one_of(references)}"
+                    raise InputError(f"{where}, key {parameter!r}: {known}")
                 value = references[value]
             (given if parameter in names else options)[parameter] = value
         if issubclass(kind, FittedMechanism):
@@ -272,10 +251,8 @@ class Specification:
         transition = self.transition(name, initial)
         where = f"{self.source}: variable {name!r}"
         if initial.continues or initial.reads_previous:
-            raise InputError(
-                f"{where}, sampler: {type(initial).__name__} reads the step before, which the "
-                "first step does not have"
-            )
+            reads = "reads the step before, which the first step does not have"
+            raise InputError(f"{where}, sampler: {type(initial).__name__} {reads}")
         drawn_again = INITIAL in variable.seq_sampler.parameters.values()
         reads_now = (*transition.reads, *(variable.parents if drawn_again else ()))
         for key, mechanism, place, reads in (

@@ -125,7 +125,7 @@ def test_education_rises_one_level_by_last_years_studies(fitted, world):
 
 def test_education_needs_adults_levels_in_order():
     with pytest.raises(
-        InputError, match="'education': EducationTransition needs Adult's 16 levels"
+        InputError, match=r"'education': EducationTransition needs the levels Preschool, .* in this"
     ):
         EducationTransition("education").fit(Parents(), pd.Categorical(EDUCATION_LEVELS))
 
@@ -182,11 +182,10 @@ def test_marital_status(fitted, as_meant, world, table, version):
 
 def test_marital_status_knows_its_levels():
     people = {"age": np.array([20.0, 30.0])}
-    with pytest.raises(InputError, match="level 'Engaged' of the table is unknown"):
+    with pytest.raises(InputError, match="level 'Engaged' is unknown: expected one of Never-marr"):
         MaritalStatusTransition("m").fit(Parents(people), pd.Categorical(["Engaged", "Married"]))
-    weighted = MaritalStatusTransition("m", after_studies={"Engaged": 2})
-    with pytest.raises(InputError, match="level 'Engaged' of after_studies is unknown"):
-        weighted.fit(Parents(people), pd.Categorical(["Widowed", "Married"]))
+    with pytest.raises(ValueError, match=r"after_studies\.Engaged"):  # before anything is fitted
+        MaritalStatusTransition("m", after_studies={"Engaged": 2})
 
 
 @pytest.mark.parametrize(
