@@ -179,10 +179,11 @@ class Simulator(BaseEstimator):
         first: int = 0,
         n_jobs: int = 1,
     ) -> pd.DataFrame:
-        """Draw subjects and follow them through time.
+        """Draw subjects and follow them through time: one row a subject and step, in this order.
 
-        Two calls with one seed share all noise: subject 7 of one is subject 7 of the other, with
-        another treatment, perhaps. Rows depend neither on how many are drawn nor on workers.
+        The columns are `subject`, `t` and the variables. Two calls with one seed share all noise:
+        subject 7 of one is subject 7 of the other, with another treatment, perhaps. Rows depend
+        neither on how many are drawn nor on workers.
 
         Parameters
         ----------
@@ -200,12 +201,6 @@ class Simulator(BaseEstimator):
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row a subject and step, ordered by both; columns `subject`, `t`, and
-            the variables in the specification's order.
         """
         if n is None:
             if start is None:
@@ -298,24 +293,21 @@ class Simulator(BaseEstimator):
             mechanism = self.initial_[name]
             if name in columns and mechanism.learns_from_parents:
                 parents = _observed(mechanism, variable.parents, columns)
-                quality = mechanism.fit_quality(parents, columns[name])
-                rows.append((name, type(mechanism).__name__, *quality))
+                if quality := mechanism.fit_quality(parents, columns[name]):
+                    rows.append((name, type(mechanism).__name__, *quality))
         return pd.DataFrame(rows, columns=["variable", "mechanism", "measure", "value"])
 
     # --- one block of subjects through time ---------------------------------------------
 
     def _block(self, world: World, subjects: range) -> pd.DataFrame:
-        steps, before = world.steps, {}
-        shape = (len(subjects), len(steps))
-        kept = {name: np.empty(shape, _code_type(kind)) for name, kind in self.kinds_.items()}
+        steps, states = world.steps, [{}]
         for step in steps:
-            before = self._step(world, subjects, step, before)
-            for name, column in before.items():
-                kept[name][:, step - steps.start] = getattr(column, "codes", column)
+            states.append(self._step(world, subjects, step, states[-1]))
         ids = np.array(subjects)
         frame = {"subject": ids.repeat(len(steps)), "t": np.tile(np.array(steps), len(ids))}
         for name, kind in self.kinds_.items():
-            values = kept[name].ravel()
+            columns = [getattr(now[name], "codes", now[name]) for now in states[1:]]
+            values = np.stack(columns, axis=1).ravel()
             frame[name] = values if kind is None else pd.Categorical.from_codes(values, dtype=kind)
         return pd.DataFrame(frame, copy=False)
 
@@ -369,10 +361,6 @@ def _observed(mechanism: Mechanism, causes: Iterable[str], columns: State) -> Pa
                 f"parent {cause!r}, which is not a column of the table"
             )
     return Parents({cause: columns[cause] for cause in causes if cause in columns})
-
-
-def _code_type(levels: Levels) -> np.dtype:
-    return np.dtype(float) if levels is None else pd.Categorical([], dtype=levels).codes.dtype
 
 
 def _names(levels: Levels) -> list:

@@ -120,8 +120,8 @@ class Specification:
             str(name): self._variable(str(name), variables[name]) for name in variables
         }
         self._check_parents()
+        self._orders = {key: self._sorted(key) for key in ("parents", "seq_parents_curr")}
         self.initial_order = self.order("parents")
-        self.order("seq_parents_curr")  # which refuses a cycle
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_reads(name)
 
@@ -178,15 +178,17 @@ class Specification:
 
         `key` says which causes: ``"parents"`` or ``"seq_parents_curr"``.
         """
+        last = {*late}.union(*(nx.descendants(self._graph(key), name) for name in late))
+        return sorted(self._orders[key], key=last.__contains__)
+
+    def _sorted(self, key: str) -> list[str]:
         graph = self._graph(key)
         try:
-            order = list(nx.lexicographical_topological_sort(graph, key=list(graph).index))
+            return list(nx.lexicographical_topological_sort(graph, key=list(graph).index))
         except nx.NetworkXUnfeasible:
             cycle = [edge[0] for edge in nx.find_cycle(graph)]
             cycle = " → ".join([*cycle, cycle[0]])
             raise InputError(f"{self.source}: {key} form a cycle: {cycle}") from None
-        last = {*late}.union(*(nx.descendants(graph, name) for name in late))
-        return sorted(order, key=last.__contains__)
 
     def _graph(self, key: str) -> nx.DiGraph:
         graph = nx.DiGraph()
