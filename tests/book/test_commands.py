@@ -210,7 +210,7 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
         (["-n", "5", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0."),
         ([], "Missing option '-n'."),
         (["-n", "5", "-o", "none/out.parquet"], "folder "),
-        (["-n", "5", "--table", "none.csv"], "table none.csv cannot be read: "),
+        (["-n", "5", "--table", "none.csv"], "file none.csv does not exist"),
         (["-n", "5", "--do", "moon", "1", "3"], "do: variable 'moon' is unknown: expected one of"),
         (
             ["-n", "5", "--do", "water", "1", "some"],
