@@ -39,8 +39,7 @@ def disagreements(tasks: Tasks) -> pd.DataFrame:
     rows = []
     for task in tasks.tasks:
         # Sample by sample, because the reader remembers the rules of a few contexts only.
-        alone = Tasks([task], tasks.only_changed)
-        for prompt in sorted(alone.prompts(), key=lambda prompt: prompt["sample"]):
+        for prompt in sorted(Tasks([task]).prompts(), key=lambda prompt: prompt["sample"]):
             answer = read(prompt["context"], prompt["text"], task.story.theme)
             if answer != prompt["answer"]:
                 rows.append(prompt | {"read": answer})

@@ -193,7 +193,8 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     --------
     >>> from lib.ccr import generate
     >>> tasks = generate("candy_party", n_samples=10)
-    >>> figure = estimates({"perfect": Scores(tasks, tasks.answers["answer"], n_resamples=10)})
+    >>> scores = Scores(tasks, [task.labels for task in tasks.tasks], n_resamples=10)
+    >>> figure = estimates({"perfect": scores})
     >>> figure.axes[0].get_title("left")
     'perfect'
     """
@@ -243,7 +244,8 @@ def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     --------
     >>> from lib.ccr import generate
     >>> tasks = generate("candy_party", n_samples=10)
-    >>> figure = taxonomy({"perfect": Scores(tasks, tasks.answers["answer"], n_resamples=10)})
+    >>> scores = Scores(tasks, [task.labels for task in tasks.tasks], n_resamples=10)
+    >>> figure = taxonomy({"perfect": scores})
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['perfect']
     """

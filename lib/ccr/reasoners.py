@@ -8,8 +8,8 @@ answer from the world of a task, not from its text.
 >>> from lib.ccr import generate
 >>> tasks = generate("candy_party", n_per_bcc=[3, 3], n_tasks=2, n_samples=5)
 >>> answers = REASONERS["ignores the intervention"].answers(tasks)
->>> answers.shape == (len(tasks),)
-True
+>>> [grid.shape for grid in answers]  # questions and samples, task by task
+[(9, 5), (9, 5)]
 """
 
 import itertools
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.ccr.answers import from_grids
 from lib.ccr.tasks import Task, Tasks
 from lib.errors import InputError
 from lib.noise import uniforms
@@ -42,28 +41,21 @@ class Reasoner:
     teaches: str
     answer: Callable[[Task, np.ndarray], np.ndarray]
 
-    def answers(self, tasks: Tasks, seed: int = 0) -> np.ndarray:
-        """Answer every prompt.
-
-        Parameters
-        ----------
-        tasks : Tasks
-        seed : int
-            Of the reasoner's own chance, apart from that of the tasks.
+    def answers(self, tasks: Tasks, seed: int = 0) -> list[np.ndarray]:
+        """Answer every prompt; `seed` is of the reasoner's own chance, apart from the tasks'.
 
         Returns
         -------
-        numpy.ndarray of int8, shape (prompts,)
+        list of numpy.ndarray of bool, shape (questions, samples), one a task
         """
-        return from_grids(
-            tasks, (self.answer(task, self._chance(task, seed)) for task in tasks.tasks)
-        )
-
-    def _chance(self, task: Task, seed: int) -> np.ndarray:
-        # Addressed by task, question and sample: more samples leave the answers to the first alone.
-        n_questions, n_samples = task.labels.shape
-        name = f"{self.name}, {task.story.name}"
-        return uniforms(seed, name, n=n_samples, terms=n_questions)
+        answers = []
+        for task in tasks.tasks:
+            # Addressed by question and sample: more samples leave the answers to the first alone.
+            n_questions, n_samples = task.labels.shape
+            name = f"{self.name}, {task.story.name}"
+            chance = uniforms(seed, name, n=n_samples, terms=n_questions)
+            answers.append(self.answer(task, chance))
+        return answers
 
 
 def noisy(rate: float) -> Reasoner:
@@ -100,11 +92,6 @@ def noisy(rate: float) -> Reasoner:
     )
 
 
-def _ignore_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
-    factual = dict(zip(task.world.chain.cut_tree, task.labels, strict=False))
-    return np.array([factual[effect] for effect in task.questions["effect"]])
-
-
 def _echo_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
     value = task.questions["value"].to_numpy()[:, None]
     return np.where(value == -1, task.labels, value == 1)
@@ -112,8 +99,7 @@ def _echo_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
 
 def _stop_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
     """Answer, for an effect beyond the cause's component, what is true of that component's end."""
-    tree = task.world.chain.cut_tree
-    following = dict(itertools.pairwise(tree))
+    following = dict(itertools.pairwise(task.world.chain.cut_tree))
     rows = {(row.cause, row.value, row.effect): row.question for row in task.questions.itertuples()}
     stands_in = [
         rows[cause, value, effect if cause < 0 else following[cause]]
@@ -143,7 +129,7 @@ REASONERS = {
             "ignores the intervention",
             "Most interventions change nothing, so answering the factual question scores high on "
             "interventional prompts, and nothing on those where the intervention matters.",
-            _ignore_the_intervention,
+            lambda task, chance: task.before,
         ),
         Reasoner(
             "echoes the intervention",

@@ -89,37 +89,46 @@ class Story:
         return self.theme.nodes(self.world.chain.n_nodes, Draw(self.seed, f"{self.name}, nodes"))
 
     @property
-    def context(self) -> str:
-        """The causal context: the situation, a rule for every node, a closed world."""
-        wording = WORDINGS[self.wording % len(WORDINGS)]
-        sentences = [self.theme.openings[self.wording % len(self.theme.openings)]]
-        for node, causes, operator in zip(
-            self.nodes, self.world.chain.parents, self.world.operators, strict=True
-        ):
+    def rules(self) -> list[tuple[str, str]]:
+        """The parts of the causal context, role and sentence: situation, rules, closed world."""
+        wording = WORDINGS[self.wording]
+        parts = [("situation", self.theme.openings[self.wording % len(self.theme.openings)])]
+        chain, operators = self.world.chain, self.world.operators
+        for number, (node, causes) in enumerate(zip(self.nodes, chain.parents, strict=True)):
             clauses = [node.own, *(self.nodes[cause].true for cause in causes)]
-            rule = wording[operator] if causes else wording["one"]
-            told = lettered(clauses) if causes else clauses[0]
-            sentence = rule.format(effect=node.true, causes=told)
-            sentences.append(sentence[0].upper() + sentence[1:])
-        return " ".join([*sentences, self.theme.closing])
+            rule = wording[operators[number] if causes else "one"]
+            told = rule.format(effect=node.true, causes=lettered(clauses) if causes else node.own)
+            parts.append((f"rule of node {number}", told[0].upper() + told[1:]))
+        return [*parts, ("closed world", self.theme.closing)]
 
-    def samples(self, noise: np.ndarray, first: int = 0) -> list[str]:
-        """Tell samples of the noise, shape (nodes, n), as n sample contexts.
+    @property
+    def context(self) -> str:
+        """The causal context."""
+        return " ".join(text for _, text in self.rules)
 
-        `first` is the first sample, of which the details depend.
+    def facts(self, noise: np.ndarray, first: int = 0) -> list[tuple[int | None, np.ndarray]]:
+        """Tell noise, shape (nodes, n), part by part: a node, or None if aside, and n sentences.
+
+        `first` is the first sample, on which the details depend.
         """
         n = noise.shape[1]
         details = uniforms(self.seed, f"{self.name}, details", 0, n, 2 * len(self.nodes), first)
-        columns = []
-        for position, node in enumerate(self.nodes):
+        parts = []
+        for number, node in enumerate(self.nodes):
             # Alternatives that tell "true" stand first; the choice among each is even.
             told = np.array([*node.when_true, *node.when_false], dtype=object)
             k = len(node.when_true)
-            low, size = np.where(noise[position], 0, k), np.where(noise[position], k, len(told) - k)
-            columns.append(told[low + (details[2 * position] * size).astype(int)])
+            low, size = np.where(noise[number], 0, k), np.where(noise[number], k, len(told) - k)
+            parts.append((number, told[low + (details[2 * number] * size).astype(int)]))
             if self.asides and node.asides:
                 asides = np.array(node.asides, dtype=object)
-                columns.append(asides[(details[2 * position + 1] * len(asides)).astype(int)])
+                chosen = (details[2 * number + 1] * len(asides)).astype(int)
+                parts.append((None, asides[chosen]))
+        return parts
+
+    def samples(self, noise: np.ndarray, first: int = 0) -> list[str]:
+        """Tell noise as n sample contexts; see :meth:`facts`."""
+        columns = [sentences for _, sentences in self.facts(noise, first)]
         return [" ".join(sentences) for sentences in zip(*columns, strict=True)]
 
     def question(self, effect: int, cause: int | None = None, value: bool = True) -> str:
@@ -127,6 +136,5 @@ class Story:
         question = self.nodes[effect].question
         if cause is not None:
             clause = self.nodes[cause].true if value else self.nodes[cause].false
-            form = WORDINGS[self.wording % len(WORDINGS)]["do"]
-            question = form.format(cause=clause, question=question)
+            question = WORDINGS[self.wording]["do"].format(cause=clause, question=question)
         return f"{question} {ANSWER}"

@@ -45,17 +45,18 @@ def test_prompts_are_the_golden_ones(name):
 
 @THEMES
 def test_the_reader_gives_every_label_in_every_wording(theme):
-    for causal_functions in ("random", "and", "or"):
-        tasks = generate(
-            theme, [3, 4, 2], "mixed", causal_functions, n_tasks=3, n_samples=12, n_wordings=3
-        )
+    told = {"bcc_types": "mixed", "n_tasks": 3, "n_samples": 12, "n_wordings": 3}
+    for functions in (
+        [theme.causal_functions] if theme.causal_functions else ["random", "and", "or"]
+    ):
+        tasks = generate(theme, [3, 4, 2], causal_functions=functions, **told)
         assert len(tasks) == 3 * 12 * (4 + 2 * 6)
         assert disagreements(tasks).empty
 
 
 @THEMES
 def test_the_reader_gives_the_labels_of_a_chain_of_more_than_100_nodes(theme):
-    tasks = generate(theme, [5, 25, 60, 30, 2], "wheel", n_samples=2, seed=4)
+    tasks = generate(theme, [5, 25, 60, 30, 2], bcc_types="wheel", n_samples=2, seed=4)
     assert len(tasks.contexts["nodes"][0]) == 118
     assert disagreements(tasks).empty
 
@@ -157,5 +158,5 @@ def test_codes_of_a_patient_are_all_different():
 
 
 def test_a_patient_is_operated_by_or_with_and_at_the_leaf():
-    operators = generate("clinical_notes", [4, 3], causal_functions="and").contexts["operators"][0]
+    operators = generate("clinical_notes", [4, 3]).contexts["operators"][0]
     assert operators == ["or"] * 5 + ["and"]
