@@ -93,17 +93,17 @@ def noisy(rate: float) -> Reasoner:
 
 
 def _echo_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
-    value = task.questions["value"].to_numpy()[:, None]
+    value = np.array(task.keys)[:, [1]]
     return np.where(value == -1, task.labels, value == 1)
 
 
 def _stop_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
     """Answer, for an effect beyond the cause's component, what is true of that component's end."""
     following = dict(itertools.pairwise(task.world.chain.cut_tree))
-    rows = {(row.cause, row.value, row.effect): row.question for row in task.questions.itertuples()}
+    rows = {key: row for row, key in enumerate(task.keys)}
     stands_in = [
         rows[cause, value, effect if cause < 0 else following[cause]]
-        for cause, value, effect in rows
+        for cause, value, effect in task.keys
     ]
     return task.labels[stands_in]
 

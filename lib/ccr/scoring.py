@@ -372,7 +372,7 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
 
 def rungs(task: Task) -> list[np.ndarray]:
     """Return for every one of `RUNGS` which prompts are on it, each (questions, samples)."""
-    values = np.broadcast_to(task.questions["value"].to_numpy()[:, None], task.labels.shape)
+    values = np.broadcast_to(np.array(task.keys)[:, [1]], task.labels.shape)
     changed = task.labels != task.before  # a factual answer never is
     return [values == -1, values == 1, values == 0, changed, (values != -1) & ~changed]
 
@@ -390,10 +390,12 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
     The pairs are those of the exact quantities, in their order, which is also that of
     the questions.
     """
-    values = task.questions["value"].to_numpy()
-    place = {node: i for i, node in enumerate(task.world.chain.cut_tree)}
-    cause, effect = (task.questions[key][values == 1].map(place) for key in ("cause", "effect"))
-    x, y, y1, y0 = given[cause], given[effect], given[values == 1], given[values == 0]
+    tree = task.world.chain.cut_tree
+    first, second = np.triu_indices(len(tree), 1)  # of each pair, by the factual questions
+    (x, y), (y1, y0) = (
+        (given[first], given[second]),
+        (given[len(tree) :: 2], given[len(tree) + 1 :: 2]),
+    )
 
     def n(event: np.ndarray) -> np.ndarray:
         return (counts @ event.T.astype(np.float32)).astype(float)

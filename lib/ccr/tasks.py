@@ -22,11 +22,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lib.ccr.exact import exact_quantities
 from lib.ccr.stories import Story
 from lib.ccr.worlds import World
-from lib.files import atomic_write, writable, write_parquet
+from lib.files import atomic_write, writable
+
+#: Fewer rows than this wait to be written with those of the next tasks.
+ROWS_AT_ONCE = 20
 
 
 @dataclass(frozen=True)
@@ -67,16 +72,20 @@ class Task:
         return self.story.samples(self.noise)
 
     @cached_property
-    def questions(self) -> pd.DataFrame:
-        """One row a question: `cause` and `value` (-1 if factual), `effect`, and its text."""
+    def keys(self) -> list[tuple[int, int, int]]:
+        """What each question sets and asks for: cause and value (-1 if factual), and effect."""
         tree = self.world.chain.cut_tree
         pairs = itertools.combinations(tree, 2)
-        rows = [(-1, -1, effect) for effect in tree]
-        rows += [(cause, value, effect) for cause, effect in pairs for value in (1, 0)]
-        frame = pd.DataFrame(rows, columns=["cause", "value", "effect"])
+        factual = [(-1, -1, effect) for effect in tree]
+        return factual + [(cause, value, effect) for cause, effect in pairs for value in (1, 0)]
+
+    @cached_property
+    def questions(self) -> pd.DataFrame:
+        """One row a question: the three parts of its key, and its text."""
+        frame = pd.DataFrame(self.keys, columns=["cause", "value", "effect"])
         frame["text"] = [
             self.story.question(effect, None if cause < 0 else cause, value == 1)
-            for cause, value, effect in rows
+            for cause, value, effect in self.keys
         ]
         frame.insert(0, "question", np.arange(len(frame), dtype=np.int32))
         frame.insert(0, "task", self.number)
@@ -89,20 +98,21 @@ class Task:
         worlds = {(-1, -1): self.world.values(noise)}
         for cause, value in itertools.product(tree[:-1], (1, 0)):
             worlds[cause, value] = self.world.values(noise, do={cause: bool(value)})
-        keys = self.questions[["cause", "value", "effect"]].itertuples(index=False)
-        return np.array([worlds[cause, value][effect] for cause, value, effect in keys])
+        return np.array([worlds[cause, value][effect] for cause, value, effect in self.keys])
 
-    @cached_property
+    @property
     def before(self) -> np.ndarray:
         """For every question the true answer without an intervention, (questions, samples)."""
         place = {node: i for i, node in enumerate(self.world.chain.cut_tree)}
-        return self.labels[self.questions["effect"].map(place)]
+        return self.labels[[place[effect] for _, _, effect in self.keys]]
 
     @property
     def asked(self) -> np.ndarray:
         """Which questions are asked about which samples, shape (questions, samples)."""
-        factual = self.questions["cause"].to_numpy()[:, None] < 0
-        return factual | (self.labels != self.before) | (not self.only_changed)
+        if not self.only_changed:
+            return np.ones(self.labels.shape, dtype=bool)
+        factual = np.array(self.keys)[:, [0]] < 0
+        return factual | (self.labels != self.before)
 
     @cached_property
     def quantities(self) -> pd.DataFrame:
@@ -292,9 +302,24 @@ class Tasks:
         folder = Path(folder)
         writable(folder)
         with contextlib.ExitStack() as files:  # none takes its place before all are complete
-            for name, of_task in TABLES.items():
-                beside = files.enter_context(atomic_write(folder / f"{name}.parquet"))
-                # A copy of each task: it goes, and with it all that was computed of it.
-                frames = (of_task(dataclasses.replace(task)) for task in self.tasks)
-                write_parquet(beside, frames, compression="zstd")
+            paths = {
+                name: files.enter_context(atomic_write(folder / f"{name}.parquet"))
+                for name in TABLES
+            }
+            writers, waiting = {}, {name: [] for name in TABLES}
+            for number, task in enumerate(self.tasks, start=1):
+                # A copy: it goes when it is written, and with it all that was computed of it.
+                copy = dataclasses.replace(task, story=dataclasses.replace(task.story))
+                for name, of_task in TABLES.items():
+                    waiting[name].append(of_task(copy))
+                    rows = sum(map(len, waiting[name]))
+                    if rows < ROWS_AT_ONCE and number < len(self.tasks):
+                        continue
+                    frame = pd.concat(waiting[name])
+                    table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
+                    waiting[name] = []
+                    if name not in writers:
+                        writer = pq.ParquetWriter(paths[name], table.schema, compression="zstd")
+                        writers[name] = files.enter_context(writer)
+                    writers[name].write_table(table)
         return folder
