@@ -12,6 +12,7 @@ Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``
 import importlib
 import itertools
 import pkgutil
+import re
 import string
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -126,6 +127,8 @@ class Theme(ABC):
         must know to judge a fact, such as a catalogue, is told here.
     closing : str
         Closes the world: nothing but what is told decides.
+    sentences : tuple of str
+        Patterns of all sentences of a sample, facts and details: the reader refuses others.
     negations : tuple of (str, str)
         What a negated clause says, and what it says instead when it is true.
     causal_functions : str or None
@@ -135,6 +138,7 @@ class Theme(ABC):
     name: ClassVar[str]
     openings: ClassVar[tuple[str, ...]]
     closing: ClassVar[str]
+    sentences: ClassVar[tuple[str, ...]]
     negations: ClassVar[tuple[tuple[str, str], ...]] = ((" is not ", " is "),)
     causal_functions: ClassVar[str | None] = None
 
@@ -144,11 +148,30 @@ class Theme(ABC):
 
     @abstractmethod
     def asked(self, question: str) -> str | None:
-        """Return the clause whose truth a question asks for; None if no node is asked about so."""
+        """Return the clause whose truth a question asks for; None if it is no such question."""
 
     @abstractmethod
     def holds(self, own: str, text: str) -> bool | None:
         """Say whether a node's own condition holds by the facts of a text; None if none tells."""
+
+
+def only(pattern: str, text: str) -> re.Match | None:
+    r"""Return where a pattern of a fact is found, the only place; None if there is none.
+
+    Raises
+    ------
+    InputError
+        If the fact is told twice.
+
+    Examples
+    --------
+    >>> only(r"Rosa gets (\d+) candies", "Rosa gets 3 candies.")[1]
+    '3'
+    """
+    found = list(itertools.islice(re.finditer(pattern, text), 2))
+    if len(found) > 1:
+        raise InputError(f"a fact is told twice: {found[0][0]!r} and {found[1][0]!r}")
+    return found[0] if found else None
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:

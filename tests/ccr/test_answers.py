@@ -118,7 +118,7 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tasks, tmp_path):
 
 
 def test_each_answer_comes_to_its_question_and_sample(tasks, tmp_path):
-    """The ids alone say where: every prompt is answered by whether its id ends in an even number."""
+    """The ids alone say where: those that end in an even number are answered with yes."""
     said = {p["id"]: "Yes." if p["id"][-1] in "02468" else "No." for p in tasks.prompts()}
     for grid in matched(tasks, said, "this test"):
         assert (grid == (np.arange(9) % 2 == 0)[:, None]).all()

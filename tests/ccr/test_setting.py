@@ -111,7 +111,7 @@ def test_an_unknown_parameter_is_refused():
 
 
 def test_a_setting_is_checked_before_anything_is_drawn():
-    with pytest.raises(InputError, match="balance must be at least 0 and below 0.5: found 0.7"):
+    with pytest.raises(InputError, match=r"balance must be at least 0 and below 0\.5: found 0\.7"):
         Setting("candy_party", balance=0.7)
 
 

@@ -32,7 +32,8 @@ from lib.ccr.theme import themes
 
 def digests():
     for theme in sorted(themes()):
-        made = generate(theme, [3, 4], bcc_types="mixed", n_tasks=2, n_samples=5, seed=11, n_wordings=2)
+        told = {"n_tasks": 2, "n_samples": 5, "seed": 11, "n_wordings": 2}
+        made = generate(theme, [3, 4], bcc_types="mixed", **told)
         for table in ("contexts", "samples", "questions", "answers", "quantities"):
             text = getattr(made, table).to_json()
             yield theme, table, hashlib.sha256(text.encode()).hexdigest()

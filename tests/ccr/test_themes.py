@@ -10,6 +10,7 @@ from lib.ccr.agreement import disagreements
 from lib.ccr.stories import WORDINGS
 from lib.ccr.theme import Draw, themes
 from lib.ccr.themes.clinical_notes import HISTORY
+from lib.errors import InputError
 
 GOLDEN = Path(__file__).parent / "golden"
 THEMES = pytest.mark.parametrize("theme", themes().values(), ids=list(themes()))
@@ -119,6 +120,26 @@ def test_facts_are_told_apart_and_asides_tell_nothing(theme, seed):
         for sentence in node.when_false:
             assert theme.holds(node.own, f"{opening} {sentence}") is False
         assert theme.holds(node.own, " ".join([opening, *node.asides])) is None
+
+
+@THEMES
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fact_that_is_told_twice_is_refused(theme, seed):
+    opening = theme.openings[seed]
+    for node in nodes_of(theme, n=12, seed=seed):
+        for other in (node.when_true[0], node.when_false[0], node.when_true[-1]):
+            with pytest.raises(InputError, match="told twice"):
+                theme.holds(node.own, f"{opening} {node.when_true[-1]} {other}")
+
+
+@THEMES
+@pytest.mark.parametrize("seed", range(3))
+def test_all_sentences_of_a_sample_are_known_and_nothing_else_is(theme, seed):
+    known = re.compile("|".join(theme.sentences))
+    for node in nodes_of(theme, seed=seed):
+        assert all(known.fullmatch(sentence) for sentence in sentences_of(node))
+        for clause in (node.true, node.false, node.own, node.question):
+            assert not known.fullmatch(f"{clause}.")
 
 
 @THEMES
