@@ -34,21 +34,12 @@ _LAST = re.compile(r"(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?(yes|no)[.
 
 
 def parse(text: str) -> int:
-    r"""Read yes or no from the words of a reasoner.
+    r"""Read yes or no from the words of a reasoner: 1, 0, or else `UNPARSEABLE`.
 
     A text answers with its first word, if punctuation, *because*, *since* or the end
     follows it, or with a last line such as *Answer: no*. Case and the marks of
     Markdown do not matter. All else is unparseable, and so is a text whose first word
     and last line disagree.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    int
-        1 for yes, 0 for no, else `UNPARSEABLE`.
 
     Examples
     --------
@@ -75,10 +66,7 @@ def write_prompts(tasks: Tasks, path: str | os.PathLike) -> Path:
 
 
 def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: str | os.PathLike) -> Path:
-    """Write one line of JSON a prompt, with its `id` and `answer`, as :func:`read_answers` reads.
-
-    An unparseable answer is written as the empty text.
-    """
+    """Write one line of JSON a prompt, with its `id` and `answer`; the unparseable one is empty."""
     words = {1: "Yes", 0: "No", UNPARSEABLE: ""}
     given = {task.number: grid for task, grid in checked(tasks, answers)}
     if any(given[task.number].shape != task.labels.shape for task in tasks.tasks):
@@ -93,13 +81,8 @@ def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: str | os.Pa
 def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
     """Read the answers to all prompts from lines of JSON, in any order.
 
-    Parameters
-    ----------
-    tasks : Tasks
-        What was asked.
-    path : path-like
-        One object a line, with the `id` of a prompt and the words of its `answer`;
-        other keys are ignored, and so are empty lines.
+    Each line is an object with the `id` of a prompt and the words of its `answer`; other keys
+    are ignored, and so are empty lines.
 
     Raises
     ------
@@ -136,19 +119,7 @@ def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
 
 
 def matched(tasks: Tasks, said: Mapping[str, str], source: str) -> list[np.ndarray]:
-    """Return the words said to every prompt, by its id, as answers.
-
-    Parameters
-    ----------
-    tasks : Tasks
-    said : mapping of str to str
-    source : str
-        Where they come from, for messages.
-
-    Raises
-    ------
-    InputError
-        If an answer is missing or of no prompt.
+    """Return the words said to every prompt, by its id, as answers; refuse any other or missing id.
 
     Examples
     --------
@@ -180,13 +151,9 @@ def matched(tasks: Tasks, said: Mapping[str, str], source: str) -> list[np.ndarr
 
 
 def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[tuple[Task, np.ndarray]]:
-    """Return every task with its answers.
+    """Return every task with its answers; refuse what is not one grid a task of 1, 0 and -1.
 
-    Raises
-    ------
-    InputError
-        If there is not one grid a task, of its questions and samples (several answers to each
-        prompt stand one behind another, as further samples), or it holds other numbers.
+    Several answers to each prompt stand one behind another, as further samples.
     """
     grids = [np.asarray(grid) for grid in answers]
     if len(grids) != len(tasks.tasks):

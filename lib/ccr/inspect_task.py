@@ -87,14 +87,8 @@ def from_log(path: str | os.PathLike) -> tuple[Tasks, list[np.ndarray]]:
     """Read what a model was asked, and what it answered, from a log of the task :func:`ccr`.
 
     The tasks are generated again from the parameters in the log; each prompt must be,
-    word for word, what the model was given. Answers of several epochs stand one behind
-    another, as :class:`~lib.ccr.scoring.Scores` takes them.
-
-    Raises
-    ------
-    InputError
-        If the log cannot be read or is of another task, a prompt was not answered
-        exactly once in every epoch, or is not what these parameters generate.
+    word for word, what the model was given, and answered once in every epoch. Answers of
+    several epochs stand one behind another, as :class:`~lib.ccr.scoring.Scores` takes them.
     """
     path = Path(path)
     try:

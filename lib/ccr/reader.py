@@ -5,9 +5,9 @@ and answers the question. What it does not understand, it refuses. It shares no 
 what wrote the prompt, save the patterns by which a theme recognises its own words.
 """
 
-import itertools
 import re
 import string
+from collections.abc import Iterable
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
@@ -73,9 +73,8 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     Raises
     ------
     InputError
-        If no theme recognises the question, a sentence is not known, a rule or a fact is
-        told twice, a clause has no rule, no fact decides a condition, or the rules form a
-        cycle.
+        If a sentence is not known, a rule or a fact is told twice or missing, or the rules
+        form a cycle.
 
     Examples
     --------
@@ -86,9 +85,6 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     ... )
     >>> read(context, "Is Hugo happy?")
     1
-    >>> imagined = "Now imagine an intervention: Rosa is not happy, whatever the rules say."
-    >>> read(context, f"{imagined} Is Hugo happy?")
-    0
     """
     known = tuple(themes().values()) if theme is None else (find_theme(theme),)
     theme, asked, set_clause, set_value = _question(question, known)
@@ -112,7 +108,7 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
 @lru_cache(maxsize=4_096)
 def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str | None, bool]:
     """Return the theme, the clause asked for, and the clause that is set and its value, if any."""
-    found = next((found for form in _QUESTIONS if (found := form.fullmatch(question))), None)
+    found = _first(_QUESTIONS, question)
     for theme in known:
         if found and (asked := theme.asked(found["asked"])):
             break
@@ -130,8 +126,7 @@ def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str 
 def _facts(theme: Theme, context: str) -> dict[str, bool]:
     """Say of every condition that no rule decides whether it holds, by the facts told."""
     first, _, told = context.partition("\n\n")
-    for sentence in _sentences(told):
-        _check_known(theme, sentence)
+    _refuse_unknown(theme, _sentences(told))
     rules, _ = _rules(theme, first)
     facts = {}
     for rule in rules.values():
@@ -149,7 +144,7 @@ def _rules(theme: Theme, context: str) -> tuple[dict[str, Rule], tuple[str, ...]
     rules: dict[str, Rule] = {}
     for sentence in _sentences(context):
         if not (rule := _rule(sentence)):
-            _check_known(theme, sentence)
+            _refuse_unknown(theme, [sentence])
         elif rule[0] in rules:
             raise InputError(f"the context tells the rule for {rule[0]!r} twice")
         else:
@@ -163,18 +158,16 @@ def _rules(theme: Theme, context: str) -> tuple[dict[str, Rule], tuple[str, ...]
 
 def _rule(sentence: str) -> tuple[str, Rule] | None:
     """Return the clause that a sentence rules and when it is true; None if it is no rule."""
-    if len(_LINK.findall(sentence)) != 1:
-        return None
-    found = next((found for form in _FORMS if (found := form.fullmatch(sentence))), None)
+    found = _first(_FORMS, sentence) if len(_LINK.findall(sentence)) == 1 else None
     if not found:
         return None
-    conditions = found["conditions"].split("; ")
+    told, conditions = found["conditions"], [found["conditions"]]
     if found["all"] or found["any"]:
-        letters = [f"({letter}) " for letter in string.ascii_lowercase[: len(conditions)]]
-        if [condition[:4] for condition in conditions] != letters:
+        conditions = [condition[4:] for condition in told.split("; ")]
+        letters = zip(string.ascii_lowercase, conditions, strict=False)
+        if told != "; ".join(f"({letter}) {condition}" for letter, condition in letters):
             return None
-        conditions = [condition[4:] for condition in conditions]
-    elif len(conditions) > 1:
+    elif ";" in told:
         return None
     effect = found["effect"]
     if effect.startswith(("The ", "A ", "An ")):  # at the beginning of a sentence only
@@ -182,18 +175,22 @@ def _rule(sentence: str) -> tuple[str, Rule] | None:
     return effect, Rule(bool(found["all"]), tuple(conditions))
 
 
+def _first(forms: Iterable[re.Pattern], text: str) -> re.Match | None:
+    return next((found for form in forms if (found := form.fullmatch(text))), None)
+
+
 def _sentences(text: str) -> list[str]:
     return re.split(r"(?<=\.) ", text) if text else []
 
 
-def _check_known(theme: Theme, sentence: str) -> None:
-    if sentence not in _frame(theme) and not any(
-        re.fullmatch(pattern, sentence) for pattern in theme.sentences
-    ):
-        raise InputError(f"theme {theme.name!r} does not know the sentence {sentence!r}")
+def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
+    for sentence in sentences:
+        if not _known(theme).fullmatch(sentence):
+            raise InputError(f"theme {theme.name!r} does not know the sentence {sentence!r}")
 
 
 @lru_cache
-def _frame(theme: Theme) -> frozenset[str]:
-    """Return the sentences that open and close a context."""
-    return frozenset(itertools.chain(*map(_sentences, (*theme.openings, theme.closing))))
+def _known(theme: Theme) -> re.Pattern:
+    """Match the sentences that open and close a context, and those of a sample."""
+    frame = [one for text in (*theme.openings, theme.closing) for one in _sentences(text)]
+    return re.compile("|".join([*map(re.escape, frame), *theme.sentences]))

@@ -15,16 +15,14 @@ ones, every quantity is estimated as it is defined, for instance
 
 The two agree if no answer turns from yes to no when the cause is made true, as none of
 the true ones does; of a careless reasoner, the first averages errors out, and the
-second adds them up. The benchmark's PNS is the first [1]_, so it is what compositions
-are made of unless you ask for the second.
+second adds them up. The benchmark's PNS is the first [1]_.
 
 **External validity** compares with the truth, the *relative absolute error*
 
 .. math:: \mathrm{RAE}(q, \hat q) = |q - \hat q| / |q|
 
-being at most δ. The truth is exact here, while the samples have luck of their own: of a
-small effect even the true answers give a poor estimate. But the true answers to the very
-same samples are known, so that luck is taken out:
+being at most δ. The truth is exact here, while the samples have luck of their own. But the
+true answers to the very same samples are known, so that luck is taken out:
 
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
@@ -34,14 +32,11 @@ compared. (``luck=True`` leaves it in, as the reference implementation does.)
 **Internal consistency** compares a reasoner with itself only: along a path of the cut
 tree, the RAE of its global quantity and its product is at most `multiplier` times the
 RAE that the true answers to these samples have. Where its own global quantity, or that
-of the true answers, is estimated as zero, neither is a number: such a composition is
-*undefined*, and counted as that.
+of the true answers, is estimated as zero, a composition is *undefined*.
 
-**Intervals** are percentiles of the bootstrap over samples [2]_. A quotient, a product
-and a verdict are functions of the same answers to the same samples, dependent in ways
-that a derived interval would have to spell out for each; a resample carries them all.
-They tell what other samples of the same worlds would have given. A share of exactly 0
-or 1 gets an interval without width: read it as "less than about 3 in n" instead.
+**Intervals** are percentiles of the bootstrap over samples [2]_: a quotient, a product
+and a verdict are functions of the same answers, and a resample carries them all. A share
+of exactly 0 or 1 gets an interval without width: read it as "less than about 3 in n".
 
 An unparseable answer counts as the wrong one everywhere, and its rate is told as well.
 
@@ -114,11 +109,6 @@ class Scores:
     seed : int
         Of the resamples and of the compositions drawn.
 
-    Raises
-    ------
-    InputError
-        If the answers do not fit the tasks or a parameter is out of its range.
-
     Examples
     --------
     >>> from lib.ccr import generate
@@ -127,11 +117,6 @@ class Scores:
     >>> scores = Scores(tasks, REASONERS["perfect"].answers(tasks))
     >>> scores.accuracy.query("metric == 'accuracy'")["value"].tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0]
-    >>> scores.table.query("external == 'valid'")[["internal", "share"]]
-           internal  share
-    0    consistent    1.0
-    1  inconsistent    0.0
-    2     undefined    0.0
     """
 
     tasks: Tasks
@@ -159,16 +144,9 @@ class Scores:
 
     @cached_property
     def accuracy(self) -> pd.DataFrame:
-        r"""One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
+        """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
-        With "yes" as the positive answer and tp, fp, fn, tn counted over all tasks,
-
-        .. math::
-            \text{precision} = \frac{tp}{tp + fp}, \quad
-            \text{recall} = \frac{tp}{tp + fn}, \quad
-            F_1 = \frac{2\,tp}{2\,tp + fp + fn};
-
-        a quotient with nothing below its line is NaN.
+        A quotient with nothing below its line is NaN.
         """
         # Counts of what METRICS are made of, by resample and rung.
         counts = np.zeros((5, self.n_resamples + 1, len(RUNGS)))
@@ -194,14 +172,8 @@ class Scores:
         """One row a task, pair and quantity: truth, estimates, their RAE, and if that is valid.
 
         `exact` is the truth, `labels` what the true answers to the samples estimate,
-        `answers` what the reasoner's do, with an interval from `low` to `high`; `RAE` and
-        its interval are those of external validity. What is undefined, because it is
-        conditional on what no answer says or relative to zero, is missing.
-
-        Raises
-        ------
-        InputError
-            If the tasks leave out interventional prompts.
+        `answers` what the reasoner's do, with an interval from `low` to `high`. What is undefined,
+        because it is conditional on what no answer says or relative to zero, is missing.
         """
         frames = []
         for task, answers, labels in self._estimated:
@@ -224,11 +196,6 @@ class Scores:
         and `product` are the reasoner's. `external RAE`, with an interval, compares the
         product with the truth, `internal RAE` with the reasoner's own global quantity, and
         `threshold` is the most that is consistent.
-
-        Raises
-        ------
-        InputError
-            If the tasks leave out interventional prompts.
         """
         frames = []
         for task, paths, found in self._composed:
@@ -244,10 +211,7 @@ class Scores:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a task and cell: the `share` of the task's compositions in it, `low`, `high`.
-
-        A task of a single component has no compositions, and its shares are missing.
-        """
+        """One row a task and cell: the `share` of its compositions in it (missing without any)."""
         frames = []
         for task, paths, found in self._composed:
             frame = pd.DataFrame(CELLS, columns=["external", "internal"])
@@ -266,11 +230,7 @@ class Scores:
         return frame.assign(**self._interval(mean, "share"))
 
     def _resamples(self, task: Task) -> np.ndarray:
-        """Return how often every sample occurs, shape (1 + resamples, samples).
-
-        The first row is the samples as they are, so that whatever is computed from
-        these counts has its value first and its resamples after it.
-        """
+        """Return how often every sample occurs, (1 + resamples, samples); first, each once."""
         n, b = task.n_samples, self.n_resamples
         drawn = (uniforms(self.seed, f"resamples, task {task.number}", n=b * n)[0] * n).astype(int)
         places = np.arange(b).repeat(n) * n + drawn
@@ -345,14 +305,6 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     Their number doubles with every component. If there are more than `most`, the one
     through all cutpoints is kept, and others drawn: each cutpoint is on the path with
     probability ½, doubles and the empty path are dropped.
-
-    Parameters
-    ----------
-    chain : Chain
-    most : int
-    seed : int
-    name : str
-        Names the draw among those of the seed.
 
     Examples
     --------

@@ -96,13 +96,7 @@ class Setting:
                 raise InputError(f"probabilities must lie between 0 and 1: found {p}")
 
     def task(self, number: int, seed: int) -> Task:
-        """Draw a task, always the same for a number and a seed.
-
-        Raises
-        ------
-        InputError
-            If no world meets the requirements.
-        """
+        """Draw a task, always the same for a number and a seed."""
         theme = find_theme(self.theme)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             name = f"{theme.name}, task {number}, attempt {attempt}"
@@ -140,13 +134,8 @@ def generate(
 ) -> Tasks:
     """Generate tasks of compositional causal reasoning, with their true answers.
 
-    Parameters
-    ----------
-    theme, n_per_bcc, **setting
-        See :class:`Setting`.
-    n_tasks, seed : int
-    first_task : int
-        ``n_tasks=1, first_task=7`` is the eighth of a larger set.
+    `setting` takes the other parameters of :class:`Setting`; ``n_tasks=1, first_task=7`` is the
+    eighth task of a larger set.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from lib.files import read_yaml
 
 @dataclass(frozen=True)
 class Configuration(Setting):
-    """What a static data set is made of: a setting, for one graph after another.
+    """A setting, for one graph after another.
 
     Parameters
     ----------
@@ -51,18 +51,7 @@ _ORIGIN = "The configuration is that of a set published with CCR.GB; stories and
 def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
     """Generate the tasks of a static data set: all of the first graph, then those of the next.
 
-    Parameters
-    ----------
-    name : str
-        One of `CONFIGURATIONS`.
-    seed : int
-    **changed
-        What is to differ from the configuration, such as `n_samples` or `n_replicates`.
-
-    Raises
-    ------
-    InputError
-        If there is no such configuration or a number is not positive.
+    `changed` differs from its configuration, such as `n_samples` or `n_replicates`.
 
     Examples
     --------
@@ -79,15 +68,7 @@ def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
 
 
 def described(tasks: Tasks) -> dict:
-    """Return the description of a static data set.
-
-    The keys are the fields of ``lib.book.publishing.Description``, but for its date.
-
-    Parameters
-    ----------
-    tasks : Tasks
-        As :func:`static_tasks` returns them.
-    """
+    """Return the fields of a ``lib.book.publishing.Description`` of a set, but for its date."""
     one = CONFIGURATIONS[tasks.name]
     told = {
         "n_prompts": len(tasks),

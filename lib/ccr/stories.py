@@ -11,7 +11,7 @@ Whoever reads a prompt needs nothing but the prompt; :mod:`lib.ccr.reader` does 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 
@@ -65,15 +65,6 @@ class Story:
         Which of the ways to say the same, from 0.
     asides : bool
         Tell details that do not matter.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> from lib.ccr.theme import find_theme
-    >>> world = World(Chain([2]), ["and", "or"], [0.5, 0.5])
-    >>> story = Story(find_theme("candy_party"), world, seed=0, name="a party")
-    >>> story.question(1).endswith("happy? Answer Yes or No.")
-    True
     """
 
     theme: Theme
@@ -83,10 +74,10 @@ class Story:
     wording: int = 0
     asides: bool = True
 
-    @cached_property
+    @property
     def nodes(self) -> list[Node]:
         """The nodes as they appear in this story."""
-        return self.theme.nodes(self.world.chain.n_nodes, Draw(self.seed, f"{self.name}, nodes"))
+        return _nodes(self.theme, self.world.chain.n_nodes, self.seed, f"{self.name}, nodes")
 
     @property
     def rules(self) -> list[tuple[str, str]]:
@@ -138,3 +129,8 @@ class Story:
             clause = self.nodes[cause].true if value else self.nodes[cause].false
             question = WORDINGS[self.wording]["do"].format(cause=clause, question=question)
         return f"{question} {ANSWER}"
+
+
+@lru_cache(maxsize=32)  # not kept with the story: many stories have more sentences than prompts
+def _nodes(theme: Theme, n: int, seed: int, name: str) -> list[Node]:
+    return theme.nodes(n, Draw(seed, name))

@@ -6,32 +6,25 @@ cut tree, the root among them, and two interventional questions for every pair,
 with the cause made true and made false. So P(y | x), P(y | do x) and the PNS can
 all be estimated from the answers.
 
-The tables are normalised: a context stands once, not on every row, so half a
-million prompts take a few megabytes. Frames with the columns that people already
-use are made of them on demand.
+The tables are normalised: a context stands once, not on every row. Frames with the
+columns that people already use are made of them on demand.
 """
 
 import contextlib
-import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lib.ccr.exact import exact_quantities
 from lib.ccr.stories import Story
 from lib.ccr.worlds import World
-from lib.files import atomic_write, writable
-
-#: Fewer rows than this wait to be written with those of the next tasks.
-ROWS_AT_ONCE = 20
+from lib.files import atomic_write, writable, write_parquet
 
 
 @dataclass(frozen=True)
@@ -116,16 +109,11 @@ class Task:
 
     @cached_property
     def quantities(self) -> pd.DataFrame:
-        """The exact quantities of every pair; see :func:`~lib.ccr.exact.exact_quantities`."""
+        """The exact quantities of every pair, by cause and effect."""
         return exact_quantities(self.world)
 
     def anatomy(self, sample: int = 0) -> pd.DataFrame:
-        """Return every sentence of a context, and what it is there for.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row a sentence, in order: `part` ('context' or 'sample'), `role` and `text`.
+        """Return every sentence of a context, with its `part` (of context or sample) and its `role`.
 
         Examples
         --------
@@ -173,16 +161,20 @@ def _answers(task: Task) -> pd.DataFrame:
 
 
 def _quantities(task: Task) -> pd.DataFrame:
-    frame = task.quantities.reset_index()
-    for place, name in enumerate(("cause", "effect")):
-        labels = [task.story.nodes[node].label for node in frame[name]]
-        frame.insert(2 + place, f"{name} label", labels)
-    frame.insert(0, "task", task.number)
-    return frame
+    names = [node.label for node in task.story.nodes]
+    cause, effect = zip(*task.quantities.index, strict=True)
+    nodes = {"task": task.number, "cause": cause, "effect": effect}
+    labels = {"cause label": [names[x] for x in cause], "effect label": [names[y] for y in effect]}
+    return pd.DataFrame(nodes | labels | task.quantities.to_dict("list"))
 
 
-def _flat(task: Task, cells: dict) -> pd.DataFrame:
-    """Return one row a sample, with the columns that both flat frames begin with."""
+def _told(task: Task) -> list[str]:
+    context = task.story.context
+    return [f"{context}\n\n{sample}" for sample in task.samples]
+
+
+def _flat(task: Task, rows: Iterable[tuple[dict, dict[str, int], dict]]) -> pd.DataFrame:
+    """Return a row a sample for each of some names, questions by suffix, and further cells."""
     head = {
         "Task ID": task.number,
         "Context ID": task.story.name,
@@ -190,41 +182,31 @@ def _flat(task: Task, cells: dict) -> pd.DataFrame:
         "Replicate ID": task.number,
         "Nodes per BCC": str(list(task.world.chain.n_per_bcc)),
     }
-    return pd.DataFrame(head | cells)
+    told, texts, frames = {"Context": _told(task)}, task.questions["text"], []
+    for names, questions, further in rows:
+        cells = head | names | told
+        for suffix, i in questions.items():
+            cells |= {f"Question{suffix}": texts[i], f"True{suffix}": task.labels[i]}
+        frames.append(pd.DataFrame(cells | further))
+    return pd.concat(frames)
 
 
 def _factual(task: Task) -> pd.DataFrame:
-    told, frames = _told(task), []
-    for number, effect in enumerate(task.world.chain.cut_tree):
-        cells = {"Effect": task.story.nodes[effect].label, "Context": told}
-        cells |= {"Question": task.questions["text"][number], "True": task.labels[number]}
-        frames.append(_flat(task, cells))
-    return pd.concat(frames)
+    names = [task.story.nodes[node].label for node in task.world.chain.cut_tree]
+    return _flat(task, (({"Effect": name}, {"": i}, {}) for i, name in enumerate(names)))
 
 
 def _interventional(task: Task) -> pd.DataFrame:
-    told, frames = _told(task), []
-    tree, texts = task.world.chain.cut_tree, task.questions["text"]
+    rows, tree = [], task.world.chain.cut_tree
     for number, pair in enumerate(itertools.combinations(tree, 2)):
-        labels = [task.story.nodes[node].label for node in pair]
-        cells = {"Cause-effect pair": " → ".join(labels), "Cause": labels[0], "Effect": labels[1]}
-        cells["Context"] = told
-        for i, value in enumerate((True, False), start=len(tree) + 2 * number):
-            cells |= {
-                f"Question (cause = {value})": texts[i],
-                f"True (cause = {value})": task.labels[i],
-            }
-        cells |= {"Cause node": pair[0], "Effect node": pair[1]}
-        frame = _flat(task, cells)
-        if task.only_changed:
-            frame = frame[frame["True (cause = True)"] != frame["True (cause = False)"]]
-        frames.append(frame)
-    return pd.concat(frames)
-
-
-def _told(task: Task) -> list[str]:
-    context = task.story.context
-    return [f"{context}\n\n{sample}" for sample in task.samples]
+        cause, effect = (task.story.nodes[node].label for node in pair)
+        names = {"Cause-effect pair": f"{cause} → {effect}", "Cause": cause, "Effect": effect}
+        first = len(tree) + 2 * number
+        questions = {" (cause = True)": first, " (cause = False)": first + 1}
+        rows.append((names, questions, {"Cause node": pair[0], "Effect node": pair[1]}))
+    frame = _flat(task, rows)
+    changed = frame["True (cause = True)"] != frame["True (cause = False)"]
+    return frame[changed] if task.only_changed else frame
 
 
 #: The normalised tables, each made of one task at a time.
@@ -287,39 +269,18 @@ class Tasks:
                 }
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write the five tables as Parquet, task by task, in memory for one task.
+        """Write the five tables as Parquet, samples and answers with one task in memory.
 
-        Parameters
-        ----------
-        folder : path-like
-            Made if it does not exist; files appear, or are replaced, when all are complete.
-
-        Raises
-        ------
-        InputError
-            If the folder cannot be written.
+        The folder is made if it does not exist; the files appear when all are complete.
         """
         folder = Path(folder)
         writable(folder)
         with contextlib.ExitStack() as files:  # none takes its place before all are complete
-            paths = {
-                name: files.enter_context(atomic_write(folder / f"{name}.parquet"))
-                for name in TABLES
-            }
-            writers, waiting = {}, {name: [] for name in TABLES}
-            for number, task in enumerate(self.tasks, start=1):
-                # A copy: it goes when it is written, and with it all that was computed of it.
-                copy = dataclasses.replace(task, story=dataclasses.replace(task.story))
-                for name, of_task in TABLES.items():
-                    waiting[name].append(of_task(copy))
-                    rows = sum(map(len, waiting[name]))
-                    if rows < ROWS_AT_ONCE and number < len(self.tasks):
-                        continue
-                    frame = pd.concat(waiting[name])
-                    table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
-                    waiting[name] = []
-                    if name not in writers:
-                        writer = pq.ParquetWriter(paths[name], table.schema, compression="zstd")
-                        writers[name] = files.enter_context(writer)
-                    writers[name].write_table(table)
+            for name, of_task in TABLES.items():
+                beside = files.enter_context(atomic_write(folder / f"{name}.parquet"))
+                # A copy of each task: it goes, and with it all that was computed of it.
+                frames = (of_task(replace(task)) for task in self.tasks)
+                if name not in ("samples", "answers"):  # a few rows a task
+                    frames = iter([pd.concat(frames)])
+                write_parquet(beside, frames, compression="zstd")
         return folder

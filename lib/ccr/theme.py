@@ -66,21 +66,12 @@ class Node:
 
 
 class Draw:
-    """Numbers and choices of one story, each from noise with an address.
-
-    Parameters
-    ----------
-    seed : int
-    name : str
-        Names the story among those of the seed.
+    """Numbers and choices of one story, named among those of a seed, from noise with an address.
 
     Examples
     --------
-    >>> draw = Draw(0, "a story")
-    >>> 3 <= draw.integer(3, 8) <= 8
+    >>> 3 <= Draw(0, "a story").integer(3, 8) <= 8
     True
-    >>> sorted(draw.some(["a", "b", "c"], 2)) == sorted(draw.some(["a", "b", "c"], 2))
-    False
     """
 
     def __init__(self, seed: int, name: str):
@@ -158,10 +149,7 @@ class Theme(ABC):
 def only(pattern: str, text: str) -> re.Match | None:
     r"""Return where a pattern of a fact is found, the only place; None if there is none.
 
-    Raises
-    ------
-    InputError
-        If the fact is told twice.
+    A fact that is told twice is refused.
 
     Examples
     --------
@@ -186,26 +174,14 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def lettered(clauses: Sequence[str]) -> str:
-    """Return clauses as a list with letters, so that it has one reading.
-
-    Examples
-    --------
-    >>> lettered(["it rains", "it snows"])
-    '(a) it rains; (b) it snows'
-    """
+    """Return clauses as a list with letters, so that it has one reading: (a) …; (b) …."""
     letters = string.ascii_lowercase
     return "; ".join(f"({letters[i]}) {clause}" for i, clause in enumerate(clauses))
 
 
 @cache
 def themes() -> dict[str, Theme]:
-    """Return all themes by name, found in :mod:`lib.ccr.themes`.
-
-    Examples
-    --------
-    >>> "candy_party" in themes()
-    True
-    """
+    """Return all themes by name, found in :mod:`lib.ccr.themes`."""
     package = importlib.import_module("lib.ccr.themes")
     found = [
         importlib.import_module(f"lib.ccr.themes.{module.name}").THEME
@@ -216,11 +192,6 @@ def themes() -> dict[str, Theme]:
 
 def find_theme(name: str | Theme) -> Theme:
     """Return the theme of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
 
     Examples
     --------

@@ -228,7 +228,7 @@ def test_quantities_and_prompts_name_nodes_alike_so_that_they_join():
 
 def test_writing_takes_the_memory_of_one_task(tmp_path):
     def most(n_tasks):
-        made = generate("candy_party", n_tasks=n_tasks, n_samples=1_000)
+        made = generate("candy_party", n_tasks=n_tasks, n_samples=2_000)
         gc.collect()
         tracemalloc.start()
         made.to_parquet(tmp_path)
@@ -239,7 +239,7 @@ def test_writing_takes_the_memory_of_one_task(tmp_path):
     most(1)  # what is kept once, such as compiled patterns
     (kept_of_few, few), (kept_of_many, many) = most(10), most(40)
     assert many < 1.3 * few
-    assert kept_of_many - kept_of_few < 0.1 * few
+    assert kept_of_many - kept_of_few < 0.5 * few
 
 
 @pytest.mark.parametrize("theme", themes())
