@@ -18,7 +18,7 @@ from lib.errors import InputError
 
 
 def disagreements(tasks: Tasks) -> pd.DataFrame:
-    """Read every prompt; return those that the reader answers unlike the label, with what it `read`.
+    """Return the prompts that the reader answers unlike the label, with its answer as `read`.
 
     Examples
     --------

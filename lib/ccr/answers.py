@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lib.ccr.tasks import Task, Tasks
+from lib.ccr.tasks import Tasks
 from lib.errors import InputError
 from lib.files import atomic_write
 
@@ -68,13 +68,12 @@ def write_prompts(tasks: Tasks, path: str | os.PathLike) -> Path:
 def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: str | os.PathLike) -> Path:
     """Write one line of JSON a prompt, with its `id` and `answer`; the unparseable one is empty."""
     words = {1: "Yes", 0: "No", UNPARSEABLE: ""}
-    given = {task.number: grid for task, grid in checked(tasks, answers)}
-    if any(given[task.number].shape != task.labels.shape for task in tasks.tasks):
+    grids = list(zip(tasks.tasks, checked(tasks, answers), strict=True))
+    if any(grid.shape != task.labels.shape for task, grid in grids):
         raise InputError("answers that are written must be one a prompt: found several")
-    lines = (
-        {"id": one["id"], "answer": words[given[one["task"]][one["question"], one["sample"]]]}
-        for one in tasks.prompts()
-    )
+    said = (words[answer] for task, grid in grids for answer in grid[task.asked])
+    asked = zip(tasks.prompts(), said, strict=True)
+    lines = ({"id": prompt["id"], "answer": answer} for prompt, answer in asked)
     return _write_lines(lines, path)
 
 
@@ -82,13 +81,7 @@ def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
     """Read the answers to all prompts from lines of JSON, in any order.
 
     Each line is an object with the `id` of a prompt and the words of its `answer`; other keys
-    are ignored, and so are empty lines.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, a line is not such an object, or an answer is
-        missing, of no prompt, or there twice.
+    are ignored, and so are empty lines. A missing, extra or second answer is refused.
     """
     path = Path(path)
     said: dict[str, str] = {}
@@ -111,15 +104,13 @@ def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
                     raise InputError(f"{where} answers prompt {name!r} a second time")
                 said[name] = words
             case _:
-                raise InputError(
-                    f"{where} must be an object with the texts 'id' and 'answer': "
-                    f"found {line.strip()[:80]}"
-                )
+                rule = f"must be an object with the texts 'id' and 'answer': found {line[:80]}"
+                raise InputError(f"{where} {rule}")
     return matched(tasks, said, str(path))
 
 
 def matched(tasks: Tasks, said: Mapping[str, str], source: str) -> list[np.ndarray]:
-    """Return the words said to every prompt, by its id, as answers; refuse any other or missing id.
+    """Return the words said to every prompt, by its id, as answers; refuse other or missing ids.
 
     Examples
     --------
@@ -131,27 +122,23 @@ def matched(tasks: Tasks, said: Mapping[str, str], source: str) -> list[np.ndarr
     """
     ids = [prompt["id"] for prompt in tasks.prompts()]
     missing = [name for name in ids if name not in said]
-    if missing:
-        raise InputError(
-            f"{source} must answer all {len(ids):,} prompts: {len(missing):,} missing, "
-            f"the first of them {missing[0]!r}"
-        )
-    if len(said) > len(ids):
-        known = set(ids)
-        extra = next(name for name in said if name not in known)
-        raise InputError(
-            f"{source} must answer these {len(ids):,} prompts only: {len(said) - len(ids):,} "
-            f"of no prompt, the first of them {extra!r}"
-        )
+    extra = sorted(said.keys() - set(ids))
+    for names, rule, what in (
+        (missing, f"all {len(ids):,} prompts", "missing"),
+        (extra, f"these {len(ids):,} prompts only", "of no prompt"),
+    ):
+        if names:
+            found = f"{len(names):,} {what}, the first of them {names[0]!r}"
+            raise InputError(f"{source} must answer {rule}: {found}")
     grids = {one.number: np.zeros(one.labels.shape, dtype=np.int8) for one in tasks.tasks}
     for name in ids:
-        number, sample, question = map(int, name.split("-"))
-        grids[number][question, sample] = parse(said[name])
+        task, sample, question = map(int, name.split("-"))
+        grids[task][question, sample] = parse(said[name])
     return list(grids.values())
 
 
-def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[tuple[Task, np.ndarray]]:
-    """Return every task with its answers; refuse what is not one grid a task of 1, 0 and -1.
+def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return answers as they are; refuse what is not one grid a task of 1, 0 and -1.
 
     Several answers to each prompt stand one behind another, as further samples.
     """
@@ -167,7 +154,7 @@ def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[tuple[Task, np.
             )
         if not np.isin(grid, (1, 0, UNPARSEABLE)).all():
             raise InputError(f"an answer must be 1, 0 or {UNPARSEABLE}: found others")
-    return list(zip(tasks.tasks, grids, strict=True))
+    return grids
 
 
 def _write_lines(lines: Iterable[dict], path: str | os.PathLike) -> Path:

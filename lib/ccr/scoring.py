@@ -131,7 +131,7 @@ class Scores:
     seed: int = 0
 
     def __post_init__(self):
-        object.__setattr__(self, "answers", [grid for _, grid in checked(self.tasks, self.answers)])
+        object.__setattr__(self, "answers", checked(self.tasks, self.answers))
         if self.measure not in ("ATE", "PNS"):
             raise InputError(f"measure {self.measure!r} is unknown: {one_of(('ATE', 'PNS'))}")
         for name, at_least in (("delta", 0), ("multiplier", 1)):
@@ -343,11 +343,8 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
     the questions.
     """
     tree = task.world.chain.cut_tree
-    first, second = np.triu_indices(len(tree), 1)  # of each pair, by the factual questions
-    (x, y), (y1, y0) = (
-        (given[first], given[second]),
-        (given[len(tree) :: 2], given[len(tree) + 1 :: 2]),
-    )
+    x, y = (given[nodes] for nodes in np.triu_indices(len(tree), 1))  # factual: one a node
+    y1, y0 = given[len(tree) :: 2], given[len(tree) + 1 :: 2]  # then two a pair
 
     def n(event: np.ndarray) -> np.ndarray:
         return (counts @ event.T.astype(np.float32)).astype(float)

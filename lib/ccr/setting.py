@@ -1,6 +1,6 @@
 """Settings: what tasks are made of, and the tasks that are drawn from one."""
 
-import dataclasses
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,11 +46,6 @@ class Setting:
         Tell details that do not matter.
     only_changed : bool
         Keep of the interventional prompts those that the intervention changes.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, a number out of its range, or the theme insists on other operators.
     """
 
     theme: str | Theme
@@ -67,20 +62,16 @@ class Setting:
 
     def __post_init__(self):
         theme = find_theme(self.theme)
-        if is_count(self.n_per_bcc, least=0):
-            found = self.n_per_bcc
-            raise InputError(f"n_per_bcc must list the nodes of each component: found {found}")
+        if is_count(sizes := self.n_per_bcc, least=0):
+            raise InputError(f"n_per_bcc must list the nodes of each component: found {sizes}")
         Chain(self.n_per_bcc, KINDS[0] if self.bcc_types == "mixed" else self.bcc_types)
         functions = self.causal_functions or theme.causal_functions or "random"
         if functions not in CAUSAL_FUNCTIONS:
-            raise InputError(
-                f"causal_functions {functions!r} is unknown: {one_of(CAUSAL_FUNCTIONS)}"
-            )
+            rule = f"is unknown: {one_of(CAUSAL_FUNCTIONS)}"
+            raise InputError(f"causal_functions {functions!r} {rule}")
         if functions != (theme.causal_functions or functions):
-            raise InputError(
-                f"causal_functions of theme {theme.name!r} must be {theme.causal_functions!r}: "
-                f"found {functions!r}"
-            )
+            rule = f"of theme {theme.name!r} must be {theme.causal_functions!r}"
+            raise InputError(f"causal_functions {rule}: found {functions!r}")
         object.__setattr__(self, "causal_functions", functions)
         for name in ("n_samples", "n_wordings"):
             check_count(name, getattr(self, name), least=1)
@@ -135,12 +126,7 @@ def generate(
     """Generate tasks of compositional causal reasoning, with their true answers.
 
     `setting` takes the other parameters of :class:`Setting`; ``n_tasks=1, first_task=7`` is the
-    eighth task of a larger set.
-
-    Raises
-    ------
-    InputError
-        If a parameter is unknown or out of its range, or no world meets the requirements.
+    eighth task of a larger set. What is unknown or out of its range is refused.
 
     Examples
     --------
@@ -148,17 +134,13 @@ def generate(
     >>> len(tasks), len(tasks.factual), len(tasks.interventional)
     (90, 30, 30)
     """
-    allowed = [field.name for field in dataclasses.fields(Setting)]
+    known = [*inspect.signature(Setting).parameters, "n_tasks", "seed", "first_task"]
     for name in setting:
-        if name not in allowed:
-            allowed += ["n_tasks", "seed", "first_task"]
-            raise InputError(f"parameter {name!r} is unknown: {one_of(allowed)}")
-    for name, number, least in (
-        ("n_tasks", n_tasks, 1),
-        ("first_task", first_task, 0),
-        ("seed", seed, 0),
-    ):
-        check_count(name, number, least)
+        if name not in known:
+            raise InputError(f"parameter {name!r} is unknown: {one_of(known)}")
+    check_count("n_tasks", n_tasks, least=1)
+    check_count("seed", seed, least=0)
+    check_count("first_task", first_task, least=0)
     one = Setting(theme, n_per_bcc, **setting)
     numbers = range(first_task, first_task + n_tasks)
     return Tasks([one.task(number, seed) for number in numbers], find_theme(theme).name)

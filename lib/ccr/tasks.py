@@ -40,7 +40,7 @@ class Task:
     attempts : int
         How many worlds were drawn until one met the requirements.
     only_changed : bool
-        Whether interventional prompts are left out that the intervention does not change.
+        Leave out interventional prompts that the intervention does not change.
     """
 
     number: int
@@ -113,7 +113,7 @@ class Task:
         return exact_quantities(self.world)
 
     def anatomy(self, sample: int = 0) -> pd.DataFrame:
-        """Return every sentence of a context, with its `part` (of context or sample) and its `role`.
+        """Return every sentence of a context with its `part` (context or sample) and its `role`.
 
         Examples
         --------

@@ -3,8 +3,7 @@
 A theme knows nothing of graphs, operators or truth. It says what the nodes of a
 story are called, what makes each true of its own accord, how that is told, and
 what is told beside it that does not matter. :mod:`lib.ccr.stories` makes prompts
-of it; :mod:`lib.ccr.reader` answers them from the text alone, with the theme's
-:meth:`Theme.asked` and :meth:`Theme.holds`.
+of it; :mod:`lib.ccr.reader` answers them from the text alone.
 
 Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
 """
@@ -48,11 +47,9 @@ class Node:
         The yes-or-no question about it.
     own : str
         A clause for what makes its noise true.
-    when_true, when_false : sequence of str
-        Sentences that tell, in a sample, that the noise is true or false; one is
-        chosen for each sample.
-    asides : sequence of str
-        Sentences that do not matter; one is chosen for each sample.
+    when_true, when_false, asides : sequence of str
+        Sentences that tell that the noise is true, or false, or what does not matter; of each
+        kind, one is chosen for each sample.
     """
 
     label: str
@@ -114,8 +111,8 @@ class Theme(ABC):
     name : str
         As in ``generate("candy_party", ...)``; that of the module.
     openings : tuple of str
-        Each introduces the situation; the wordings of a prompt take turns. What all
-        must know to judge a fact, such as a catalogue, is told here.
+        Each introduces the situation, with all that must be known to judge a fact, such as a
+        catalogue; the wordings of a prompt take turns.
     closing : str
         Closes the world: nothing but what is told decides.
     sentences : tuple of str
@@ -147,9 +144,7 @@ class Theme(ABC):
 
 
 def only(pattern: str, text: str) -> re.Match | None:
-    r"""Return where a pattern of a fact is found, the only place; None if there is none.
-
-    A fact that is told twice is refused.
+    r"""Return the only place of a fact's pattern; None if there is none; refuse a fact told twice.
 
     Examples
     --------

@@ -93,12 +93,8 @@ def random_world(
 ) -> World:
     """Draw operators and probabilities of noise for a chain; `name` tells it from others of a seed.
 
-    Parameters
-    ----------
-    causal_functions : {'and', 'or', 'random', 'or, and at the leaf'}
-        'random' is half of each, shuffled; ClinicalNotes uses the last.
-    probabilities : sequence of float
-        What a node's probability is drawn from, evenly.
+    'random' is half of each operator, shuffled; each probability is drawn from
+    `probabilities`, evenly.
 
     Examples
     --------
