@@ -108,7 +108,7 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
 @lru_cache(maxsize=4_096)
 def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str | None, bool]:
     """Return the theme, the clause asked for, and the clause that is set and its value, if any."""
-    found = _first(_QUESTIONS, question)
+    found = _first(_QUESTIONS, question.strip())
     for theme in known:
         if found and (asked := theme.asked(found["asked"])):
             break
@@ -180,7 +180,7 @@ def _first(forms: Iterable[re.Pattern], text: str) -> re.Match | None:
 
 
 def _sentences(text: str) -> list[str]:
-    return re.split(r"(?<=\.) ", text) if text else []
+    return re.split(r"(?<=\.) ", text.strip()) if text else []
 
 
 def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:

@@ -26,16 +26,10 @@ from lib.noise import uniforms
 
 @dataclass(frozen=True)
 class Reasoner:
-    """A reasoner whose way to answer is known.
+    """A reasoner whose way to answer is known, and what its scores teach, in one sentence.
 
-    Parameters
-    ----------
-    name : str
-    teaches : str
-        What its scores teach, in one sentence.
-    answer : callable
-        Returns its answers to a task, shape (questions, samples), from the task and
-        uniforms of that shape, which it need not use.
+    `answer` returns its answers to a task, shape (questions, samples), from the task and
+    uniforms of that shape, which it need not use.
     """
 
     name: str

@@ -91,11 +91,9 @@ class Setting:
         theme = find_theme(self.theme)
         for attempt in range(1, MOST_ATTEMPTS + 1):
             name = f"{theme.name}, task {number}, attempt {attempt}"
-            kinds = self.bcc_types
-            if kinds == "mixed":
-                draw = Draw(seed, f"{name}, kinds")
-                kinds = [draw.one(KINDS) for _ in self.n_per_bcc]
-            chain = Chain(self.n_per_bcc, kinds)
+            draw = Draw(seed, f"{name}, kinds")
+            mixed = [draw.one(KINDS) for _ in self.n_per_bcc] if self.bcc_types == "mixed" else None
+            chain = Chain(self.n_per_bcc, mixed or self.bcc_types)
             world = random_world(chain, self.causal_functions, seed, name, self.probabilities)
             if self._is_met(world):
                 story = Story(theme, world, seed, name, number % self.n_wordings, self.asides)

@@ -18,16 +18,9 @@ from lib.files import read_yaml
 
 @dataclass(frozen=True)
 class Configuration(Setting):
-    """A setting, for one graph after another.
+    """A setting for one graph after another: their `n_per_bcc`, and how many tasks of each.
 
-    Parameters
-    ----------
-    graphs : sequence of sequences of int
-        `n_per_bcc` of each graph.
-    n_replicates : int
-        Tasks of each graph.
-    published : bool
-        Whether the set was published with CCR.GB.
+    `published` says whether the set was published with CCR.GB.
     """
 
     graphs: Sequence[Sequence[int]] = ()

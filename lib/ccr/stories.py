@@ -52,19 +52,10 @@ ANSWER = "Answer Yes or No."
 
 @dataclass(frozen=True)
 class Story:
-    """A world told with the vocabulary of a theme.
+    """A world told with the vocabulary of a theme; `name` tells it from other stories of a seed.
 
-    Parameters
-    ----------
-    theme : Theme
-    world : World
-    seed : int
-    name : str
-        Names the story among those of the seed.
-    wording : int
-        Which of the ways to say the same, from 0.
-    asides : bool
-        Tell details that do not matter.
+    `wording` says in which of the ways of `WORDINGS`, `asides` whether to tell details that do
+    not matter.
     """
 
     theme: Theme

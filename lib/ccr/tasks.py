@@ -31,16 +31,9 @@ from lib.files import atomic_write, writable, write_parquet
 class Task:
     """One world, its story, and the samples that are told of it.
 
-    Parameters
-    ----------
-    number : int
-        Which of its set.
-    story : Story
-    n_samples : int
-    attempts : int
-        How many worlds were drawn until one met the requirements.
-    only_changed : bool
-        Leave out interventional prompts that the intervention does not change.
+    `number` is which of its set, `attempts` how many worlds were drawn until one met the
+    requirements. `only_changed` leaves out interventional prompts that the intervention does
+    not change.
     """
 
     number: int

@@ -126,7 +126,7 @@ class Theme(ABC):
     name: ClassVar[str]
     openings: ClassVar[tuple[str, ...]]
     closing: ClassVar[str]
-    sentences: ClassVar[tuple[str, ...]]
+    sentences: ClassVar[tuple[str, ...]] = ()
     negations: ClassVar[tuple[tuple[str, str], ...]] = ((" is not ", " is "),)
     causal_functions: ClassVar[str | None] = None
 

@@ -214,6 +214,10 @@ def test_what_the_reader_does_not_understand_it_refuses(context, question, messa
     assert message in str(error.value)
 
 
+def test_blanks_around_a_text_do_not_matter():
+    assert read(f" {ROSA}\n\nRosa gets 4 candies.\n", " Is Rosa happy?\n") == 1
+
+
 @pytest.mark.parametrize("theme", sorted(themes()))
 @pytest.mark.parametrize("spoil", ["doubled", "swapped", "left out"])
 def test_a_typo_is_refused_or_changes_nothing(theme, spoil):
