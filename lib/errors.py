@@ -33,6 +33,19 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
     return f"expected one of {shown}" + (", …" if len(names) > limit else "")
 
 
+def check_known(what: str, name: Any, allowed: Iterable, limit: int = 20) -> None:
+    """Refuse a name that is not among those allowed.
+
+    Examples
+    --------
+    >>> check_known("theme", "candy", ["candy_party", "flu_vaccine"])
+    Traceback (most recent call last):
+    lib.errors.InputError: theme 'candy' is unknown: expected one of candy_party, flu_vaccine
+    """
+    if name not in (allowed := list(allowed)):
+        raise InputError(f"{what} {name!r} is unknown: {one_of(allowed, limit)}")
+
+
 def is_count(number: Any, least: int) -> bool:
     """Say whether something is a whole number of at least `least`; 3.0 and True are none."""
     return isinstance(number, Integral) and not isinstance(number, bool) and number >= least
