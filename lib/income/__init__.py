@@ -3,13 +3,17 @@
 import os
 from pathlib import Path
 
+import joblib
 import pandas as pd
 
 from lib import ROOT
 from lib.adult import load_adult
 from lib.cache import cached
 from lib.errors import InputError, one_of
+from lib.income.study import draw_studies, draw_study
 from lib.scm import Simulator, Specification
+
+__all__ = ["SPECIFICATIONS", "draw_studies", "draw_study", "fitted_simulator"]
 
 #: The folder of the specifications that ship with the book.
 SPECIFICATIONS = ROOT / "data" / "specs"
@@ -71,4 +75,6 @@ def _read_table(path: str | os.PathLike | None) -> pd.DataFrame:
 # The text, not the path, is an argument: an edited file is another specification.
 @cached
 def _fitted(text: str, source: str, table: pd.DataFrame, seed: int, coupling: str) -> Simulator:
-    return Simulator(Specification.from_text(text, source), coupling).fit(table, seed)
+    simulator = Simulator(Specification.from_text(text, source), coupling).fit(table, seed)
+    simulator.recipe_ = joblib.hash([text, table, seed])
+    return simulator

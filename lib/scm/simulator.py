@@ -116,6 +116,7 @@ class Simulator(BaseEstimator):
             if isinstance(column, pd.Categorical)
         }
         self.initial_, self.transition_, self.kinds_ = {}, {}, {}
+        self.recipe_ = None  # whoever knows all that made this fit may name it
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
         with threadpool_limits(1):
