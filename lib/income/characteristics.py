@@ -21,9 +21,6 @@ from lib.errors import InputError, one_of
 #: One fact has these three names; its value stands in the column `value`.
 NAMES = ["variable", "level", "statistic"]
 
-#: How the fit of a mechanism is measured: not a characteristic of a cohort.
-FIT_MEASURES = ["AUC", "R²"]
-
 #: What a cell of the paper's Table 1 looks like: the first that has all its numbers.
 CELLS = (
     *("{mean} ({lower quartile} to {upper quartile})", "{mean}"),
@@ -123,15 +120,12 @@ def published_characteristics(cohort: str, source: str) -> pd.DataFrame:
     The source is a table of the paper or, of the latter, its `published files`.
     """
     facts = read_published("characteristics", cohort=cohort, source=source)
-    facts = facts[~facts["statistic"].isin(FIT_MEASURES)]
     return facts[[*NAMES, "value"]].reset_index(drop=True)
 
 
 def published_fit_quality() -> pd.DataFrame:
     """Read how well the paper's initial mechanisms fit Adult, in sample (Table 1, last column)."""
-    facts = read_published("characteristics").rename(columns={"statistic": "measure"})
-    facts = facts[facts["measure"].isin(FIT_MEASURES)]
-    return facts[["variable", "measure", "value"]].reset_index(drop=True)
+    return read_published("fit")[["variable", "measure", "value"]]
 
 
 def published_effect(source: str) -> dict[str, float]:
@@ -176,15 +170,6 @@ def compare(ours: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     Shares differ by percentage points, :math:`s - s'`; every other statistic by per cent,
     :math:`100 (x - x') / |x'|`, where the prime marks the published value. Two zeros do not
     differ. The facts are those that both know, in the published order.
-
-    Examples
-    --------
-    >>> facts = [("age", "", "mean", 38.4), ("sex", "Female", "share", 32.4)]
-    >>> published = pd.DataFrame(facts, columns=["variable", "level", "statistic", "value"])
-    >>> compare(published.assign(value=[40.32, 32.9]), published).round(2).iloc[:, 3:]
-        ours  published  difference               unit
-    0  40.32       38.4         5.0                  %
-    1  32.90       32.4         0.5  percentage points
     """
     both = published.merge(ours, on=NAMES).set_axis([*NAMES, "published", "ours"], axis="columns")
     difference, share = both["ours"] - both["published"], both["statistic"] == "share"

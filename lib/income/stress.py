@@ -1,9 +1,9 @@
 r"""Stress tests: a study made harder in one way, level by level, and what estimators make of it.
 
-A stress turns a level, such as a share of missing values, into studies. Every level is met by
-the same few independently sampled studies, so levels can be compared in pairs; all studies are
-marked on the same test subjects, of whom the Monte-Carlo effects are known. Two limits that the
-authors of IncomeSCM name are lifted here: that no value is missing, and nobody lost [1]_.
+A stress turns a study and a level, such as a share of missing values, into a harder study. Every
+level is met by the same few independently sampled studies, so levels can be compared in pairs; all
+are marked on the same test subjects, of whom the Monte-Carlo effects are known. Two limits that
+the authors of IncomeSCM name are lifted here: that no value is missing, and nobody lost [1]_.
 
 References
 ----------
@@ -148,16 +148,8 @@ def stress_test(
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}
         {\widehat{\mathrm{Var}}(\tau)}.
 
-    Parameters
-    ----------
-    studies : iterable of DrawnStudy
-        What :func:`~lib.income.study.draw_studies` draws, with true effects.
-    stress, levels
-        A name of `STRESSES`, and levels of it.
-    estimators : iterable of str, optional
-        Names of data/estimators/stress.yml; all of them by default.
-    progress : bool
-        Report each level on standard error as it finishes.
+    The studies are drawn by :func:`~lib.income.study.draw_studies`, with true effects; the stress
+    is a name of `STRESSES`; estimators are names of data/estimators/stress.yml, by default all.
 
     Returns
     -------
