@@ -12,14 +12,15 @@ name of a base learner stands for the learner, and `option__parameter` for a par
 A class of your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
 """
 
-import importlib.util
+import copy
+import importlib
 import inspect
 import warnings
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from lib.effects.estimator_files import CLASSIFIER, load
-from lib.effects.learners import LEARNERS, learner
+from lib.effects.learners import CLASSIFIER, LEARNERS, learner
 from lib.errors import InputError
 
 #: What EconML's constructors demand; a forest, where they do not choose for themselves.
@@ -34,7 +35,7 @@ OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
 _NONE = inspect.Parameter.empty
 
 
-class EconML:
+class EconML(BaseEstimator):
     """An estimator of EconML, which calls covariates X and wants the outcome first.
 
     Parameters
@@ -48,10 +49,11 @@ class EconML:
 
     def fit(self, covariates, treatment, outcome):
         """Fit outcome and treatment given the covariates."""
+        self.estimator_ = copy.deepcopy(self.estimator)
         with warnings.catch_warnings():
             # EconML calls scikit-learn in ways that will change: nothing a reader could mend.
             warnings.simplefilter("ignore", FutureWarning)
-            self.estimator.fit(
+            self.estimator_.fit(
                 outcome,
                 treatment.astype(int),
                 X=np.asarray(covariates, dtype=float),
@@ -61,7 +63,11 @@ class EconML:
 
     def effect(self, covariates):
         """Return the effect at covariates, shape (m,)."""
-        return np.ravel(self.estimator.effect(np.asarray(covariates, dtype=float)))
+        return np.ravel(self.estimator_.effect(np.asarray(covariates, dtype=float)))
+
+    def takes_missing(self) -> bool:
+        """Return that there is none: EconML wants to be asked for a way."""
+        return False
 
 
 def adapted(name: str, options: dict, seed: int = 0):
@@ -79,26 +85,20 @@ def adapted(name: str, options: dict, seed: int = 0):
     Raises
     ------
     InputError
-        If it cannot be loaded, has no such option, or has no method `fit`; for EconML, if it
-        is not installed, or the class needs more than covariates, treatment and outcome.
+        If it cannot be loaded, has no such option, or has no method `fit`; for EconML, if
+        the class needs more than covariates, treatment and outcome.
 
     Examples
     --------
     >>> adapted("sklearn.linear_model:HuberRegressor", {"epsilon": 2})
     HuberRegressor(epsilon=2)
     """
-    econml = name.split(".")[0] == "econml"
-    if econml and importlib.util.find_spec("econml") is None:
-        raise InputError(
-            f"estimator {name!r} needs EconML, which is not installed: "
-            'python -m pip install -e ".[econml]"'
-        )
-    found = load(name)
+    found = _load(name)
     if not callable(getattr(found, "fit", None)):
         raise InputError(
             f"estimator {name!r} must have a method fit(covariates, treatment, outcome)"
         )
-    taken = inspect.signature(found).parameters
+    taken, econml = inspect.signature(found).parameters, name.split(".")[0] == "econml"
     usual = {"random_state": seed}
     if econml:
         _check_kind(name, found)
@@ -112,6 +112,17 @@ def adapted(name: str, options: dict, seed: int = 0):
     except TypeError as error:
         raise InputError(f"estimator {name!r} cannot be made: {error}") from error
     return EconML(estimator) if econml else estimator
+
+
+def _load(name: str):
+    module, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"estimator {name!r} cannot be loaded: {error}") from error
+    return found
 
 
 def _check_kind(name: str, found) -> None:

@@ -13,20 +13,22 @@ References
    effect estimation. ICLR.
 """
 
+import copy
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
 from lib import ROOT
 from lib.cache import cached
-from lib.effects.estimator_files import build, read_grids
-from lib.effects.estimators import HIGHEST, LOWEST, SLearner, TLearner, out_of_fold
-from lib.effects.learners import learner
-from lib.effects.metrics import marks
+from lib.effects.estimator_files import read_estimators
+from lib.effects.estimators import HIGHEST, LOWEST, SLearner
+from lib.effects.learners import Search, learner, out_of_fold, watched
+from lib.effects.metrics import compare
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check_count
 from lib.income.characteristics import cohort
@@ -148,33 +150,52 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     the columns of :func:`criteria`, and the `R²` of its effects of the test subjects against
     the true ones, which nobody has in practice.
     """
-    data = (study.covariates.to_numpy(), study.treatment, study.outcome)
+    entrants = read_estimators(candidates, seed=seed, scored=False)
+    data = (study.covariates.to_numpy(), study.arm, study.outcomes)
+    effects, factual, answers = {}, {}, {}
     with threadpool_limits(1):
-        effects, factual, answers = _fitted(
-            read_grids(candidates), *data, study.test_covariates.to_numpy(), seed
-        )
-        covariates, treatment, outcome = (part[1::2] for part in data)
-        known = nuisances(covariates, treatment, outcome, **models)
-    r2 = marks(answers.to_numpy(), study.truth, bootstraps=0)["R²"][0]
-    return criteria(known, treatment, outcome, effects, factual).assign(**{"R²": r2})
+        for name, (_, candidate) in entrants.items():
+            run = _halves if watched(candidate) else _halves.__wrapped__
+            found = run(candidate, *data, study.test_covariates.to_numpy())
+            effects[name], factual[name], answers[name] = found
+        treatment, outcome = (part[1::2] for part in data[1:])
+        known = nuisances(data[0][1::2], treatment, outcome, **models)
+    r2 = compare(np.column_stack(list(answers.values())), study.effects, bootstraps=0)["R²"][0]
+    factual = pd.DataFrame({k: v for k, v in factual.items() if v is not None})
+    table = criteria(known, treatment, outcome, pd.DataFrame(effects), factual)
+    return table.assign(**{"R²": r2})
 
 
 @cached
-def _fitted(entries, covariates, treatment, outcome, test_covariates, seed):
+def _halves(candidate, covariates, treatment, outcome, test_covariates):
     """Return effects and factual outcomes of validation subjects, and effects of the test's."""
-    effects, factual, answers = {}, {}, {}
-    validation, arm = covariates[1::2], treatment[1::2]
-    for name, entry in entries.items():
-        candidate = build(name, entry, seed=seed, scored=False)
-        candidate.fit(covariates[::2], treatment[::2], outcome[::2])
-        effects[name] = candidate.effect(validation)
-        answers[name] = candidate.effect(test_covariates)
-        if isinstance(candidate, SLearner):
-            factual[name] = candidate.outcome.predict(np.column_stack([validation, arm]))
-        elif isinstance(candidate, TLearner):
-            models = (candidate.treated, candidate.control)
-            factual[name] = np.where(arm == 1, *(model.predict(validation) for model in models))
-    return pd.DataFrame(effects), pd.DataFrame(factual), pd.DataFrame(answers)
+    candidate = copy.deepcopy(candidate)
+    candidate.fit(covariates[::2], treatment[::2], outcome[::2])
+    factual = None
+    if hasattr(candidate, "factual"):
+        factual = candidate.factual(covariates[1::2], treatment[1::2])
+    return candidate.effect(covariates[1::2]), factual, candidate.effect(test_covariates)
+
+
+def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
+    """Mark an S-learner of the book's file at every setting of its grid, the best fit first.
+
+    Returned is one row a setting: its parameters, `cross-validation` (R² of the outcome), and
+    `R²` of the conditional effects.
+    """
+    estimator = read_estimators(names=[name], seed=seed)[name].estimator
+    if not isinstance(estimator, SLearner):
+        raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
+    data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome
+    fits, rows = search.scores(np.column_stack(data[:2]), data[2]), []
+    parameters = ParameterGrid(search.grid)
+    for setting, chosen, fit in zip(search.settings(), parameters, fits, strict=True):
+        one = SLearner(Search(setting, scored=False)).fit(*data)
+        effects = one.effect(study.test_covariates.to_numpy())[:, None]
+        rows.append({key.removeprefix("learner__"): value for key, value in chosen.items()})
+        r2 = compare(effects, study.difference, bootstraps=0)["R²"][0, 0]
+        rows[-1] |= {"cross-validation": fit, "R²": r2}
+    return pd.DataFrame(rows).sort_values("cross-validation", ascending=False, ignore_index=True)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
@@ -245,4 +266,4 @@ def independent_studies(
     truth = true_effects(simulator, subjects, repeats, seed=futures).mean
     for world in worlds:
         seen = cohort(simulator.sample(n_samples, 7, world))
-        yield read_study(seen, control, treated, adjustment, truth=truth)
+        yield read_study(seen, control, treated, adjustment=adjustment, truth=truth)
