@@ -115,13 +115,13 @@ def beside_other_samples(
     reach = student.ppf(0.975, both["size"] - 1) * both["std"] * (1 + 1 / both["size"]) ** 0.5
     low, high = both["mean"] - reach, both["mean"] + reach
     signed = both["metric"] == "error"
-    digits, titles = zip(*both["metric"].replace("error", "AE").map(METRICS), strict=True)
-    half = 0.5 * 10.0 ** -np.array(digits)  # of the last digit that is printed
+    shown = [METRICS[metric] for metric in both["metric"].replace("error", "AE")]
+    half = 0.5 * 10.0 ** -np.array([digits for digits, _ in shown])  # of the last digit printed
     inside = both["value"].between(low - half, high + half)
     inside |= signed & (-both["value"]).between(low - half, high + half)
     table = {"paper": both["value"], "from": low, "to": high, "inside": inside}
-    index = [_labels(both["estimator"], names), pd.Index(titles, name="metric")]
-    return pd.DataFrame(table).set_index(index)
+    titles = pd.Index([title for _, title in shown], name="metric")
+    return pd.DataFrame(table).set_index([_labels(both["estimator"], names), titles])
 
 
 def spread_in_words(spread: pd.DataFrame) -> pd.DataFrame:

@@ -25,8 +25,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, stdtrit
 
 from lib import ROOT
-from lib.effects.estimates import Estimate, estimate
-from lib.effects.estimator_files import read_grids
+from lib.effects.estimates import Estimate, estimate, labels
 from lib.effects.study import MINIMAL_ADJUSTMENT, Study, TrueEffects
 from lib.errors import InputError, is_count, one_of
 from lib.income.characteristics import cohort
@@ -163,11 +162,11 @@ def stress_test(
     for level in (levels := list(levels) or [None]):
         if not allows(level):
             raise InputError(f"a level of the stress {stress!r} must be {rule}: found {level!r}")
-    known, studies, rows = read_grids(STRESS_GRIDS), list(studies), []
+    studies, rows = list(studies), []
     if any(study.truth is None for study in studies):
         raise InputError("a stress test needs true effects: draw its studies with repeats")
-    estimators = list(known if estimators is None else estimators)
-    options = {"grids": {"estimators": known}, "progress": False, "scored": False}
+    estimators = list(labels(STRESS_GRIDS) if estimators is None else estimators)
+    options = {"grids": STRESS_GRIDS, "progress": False, "scored": False}
     for at, level in enumerate(levels):
         begun = time.process_time()
         for k, study in enumerate(harder(study, level) for study in studies):
