@@ -96,14 +96,7 @@ def cohort(world: pd.DataFrame, step: int = 1, outcome_step: int | None = None) 
 
 
 def read_published(what: str, **chosen: str) -> pd.DataFrame:
-    """Read the facts of a file of `data/published` whose columns have the values chosen.
-
-    Examples
-    --------
-    >>> read_published("effect", source="hearsay")
-    Traceback (most recent call last):
-    lib.errors.InputError: source 'hearsay' is unknown: expected one of paper, ...
-    """
+    """Read the facts of a file of `data/published` whose columns have the values chosen."""
     numbers = dict.fromkeys(["value", "lower", "upper"], "")
     path = ROOT / "data" / "published" / f"income_scm_{what}.csv"
     facts = pd.read_csv(path, keep_default_na=False, na_values=numbers)

@@ -26,15 +26,7 @@ TABLES = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R² by grou
 
 
 def published_metrics(adjustment: str = "full") -> pd.DataFrame:
-    """Read the metrics that the paper prints, as a tidy table with 95 % intervals.
-
-    Examples
-    --------
-    >>> published_metrics("full").head(2)
-      estimator            metric     value    lower    upper
-    0    ipw-lr                AE  18645.00  18121.0  19166.0
-    1    ipw-lr  cross-validation      0.98      NaN      NaN
-    """
+    """Read the metrics that the paper prints, as a tidy table with 95 % intervals."""
     facts = read_published("estimators", adjustment=adjustment)
     return facts[["estimator", "metric", "value", "lower", "upper"]].reset_index(drop=True)
 

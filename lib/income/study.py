@@ -81,18 +81,17 @@ def draw_study(
     seed, test_seed, truth_seed : int
         Of the seen world, of the two done ones, which share it, and of Monte-Carlo futures.
     repeats : int
-        Monte-Carlo futures of each test subject; with none, true effects stay unknown. Those of a
-        simulator that the book has fitted are kept on disk.
-    adjustment, arms
-        As for :class:`~lib.effects.study.Study`.
+        Monte-Carlo futures of each test subject; with none, true effects stay unknown.
+
+    Notes
+    -----
+    What a simulator of :func:`~lib.income.fitted_simulator` has drawn is kept on disk.
     """
     n_test = n if n_test is None else n_test
     drawn = dict(locals())
     check_count("horizon", horizon, least=TREATED_STEP + 1)
-    # Only what is known to come from one specification, table and seed can be found again.
-    draw = _done if getattr(simulator, "recipe_", None) else _done.__wrapped__
-    done = draw(_MadeBy(simulator), n_test, horizon, test_seed, arms, repeats, truth_seed)
-    seen = _seen(simulator, n, horizon, seed)
+    seen = _kept(_seen, simulator, n, horizon, seed)
+    done = _kept(_done, simulator, n_test, horizon, test_seed, arms, repeats, truth_seed)
     return DrawnStudy(**seen, **done, adjustment=adjustment, arms=arms, drawn=drawn)
 
 
@@ -109,7 +108,7 @@ def draw_studies(
     first = draw_study(simulator, n, seed=seeds[0], test_seed=test, truth_seed=futures, **options)
     yield first
     for other in seeds[1:]:
-        seen = _seen(simulator, n, first.drawn["horizon"], other)
+        seen = _kept(_seen, simulator, n, first.drawn["horizon"], other)
         yield replace(first, **seen, drawn=first.drawn | {"seed": other})
 
 
@@ -149,12 +148,6 @@ def true_effects(
     return TrueEffects(mean, squares / (repeats - 1), repeats)
 
 
-def _seen(simulator, n, horizon, seed) -> dict:
-    world = simulator.sample(n, horizon, seed)
-    probabilities = simulator.probabilities("studies", world, TREATED_STEP)
-    return {"observational": cohort(world), "probabilities": probabilities}
-
-
 class _MadeBy:
     """A simulator that the cache tells by its recipe: its bytes differ from load to load."""
 
@@ -163,6 +156,19 @@ class _MadeBy:
 
     def __getstate__(self):
         return self.simulator.recipe_, self.simulator.coupling
+
+
+def _kept(draw, simulator, *arguments) -> dict:
+    """Draw a part of a study, or find it on disk if it is known what made the simulator."""
+    known = getattr(simulator, "recipe_", None) is not None
+    return (draw if known else draw.__wrapped__)(_MadeBy(simulator), *arguments)
+
+
+@cached
+def _seen(made_by, n, horizon, seed) -> dict:
+    world = made_by.simulator.sample(n, horizon, seed)
+    probabilities = made_by.simulator.probabilities("studies", world, TREATED_STEP)
+    return {"observational": cohort(world), "probabilities": probabilities}
 
 
 @cached

@@ -124,6 +124,9 @@ def test_the_truth_is_computed_once_for_all_loads_of_one_fit(simulator, empty_ca
     ):
         with pytest.raises(TypeError):
             first.redrawn(**changes)
+    for changes in ({"n": 99}, {"seed": 7}):
+        anew = first.redrawn(repeats=0, **changes)
+        assert not anew.observational.equals(first.observational)
 
 
 def test_a_fit_of_ones_own_is_never_mistaken_for_the_books(simulator, empty_cache):
