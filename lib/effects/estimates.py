@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
 from lib.effects.estimator_files import GRIDS, PAPER, Entrant, read_estimators
-from lib.effects.learners import watched
+from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check_count, one_of
@@ -205,7 +205,7 @@ def _ready(name: str, estimator, study: Study):
 
 
 def _named(name, estimator, *data) -> tuple[str, Estimate]:
-    run = _estimate if watched(estimator) else _estimate.__wrapped__
+    run = kept(_estimate, estimator)
     try:
         return name, Estimate(*run(estimator, *data))
     except InputError as error:

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
-from lib.effects.learners import Problem, as_search, fit_jointly, out_of_fold
+from lib.effects.learners import as_search, fit_jointly, fold_of, out_of_fold, sums_of_squares
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -244,9 +244,13 @@ class TLearner(EffectEstimator, name="T-learner"):
 
     def fit(self, covariates, treatment, outcome):
         """Choose the settings of both arms by their joint R², and fit them."""
-        both = Problem.of(np.asarray(covariates, dtype=float), outcome)
+        covariates, folds = np.asarray(covariates, dtype=float), fold_of(len(outcome))
+        scale = sums_of_squares(outcome, folds)
         self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
-        arms = [both.of_rows(treatment == arm) for arm in (0, 1)]
+        arms = [
+            (covariates[rows], outcome[rows], folds[rows], scale, None)
+            for rows in (treatment == 0, treatment == 1)
+        ]
         self.score_ = fit_jointly([self.control_, self.treated_], arms)
         return self
 

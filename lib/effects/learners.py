@@ -4,8 +4,6 @@ A learner is any regressor or classifier with scikit-learn's interface. A :class
 learner with settings to choose from.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -31,6 +29,9 @@ LEARNERS = {
 
 #: One name for all slots means the classifier of the same kind where one is needed.
 CLASSIFIER = {"ridge": "lr", "rfr": "rfc", "xgbr": "xgbc"}
+
+#: Trees store numbers in single precision anyhow; converting once spares every fit from it.
+TREES = (RandomForestRegressor, RandomForestClassifier, XGBRegressor, XGBClassifier)
 
 #: XGBoost takes any keyword; these names of its own are not among scikit-learn's parameters.
 XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
@@ -65,15 +66,13 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     if name not in LEARNERS:
         raise InputError(f"base estimator {name!r} is unknown: {one_of(LEARNERS)}")
     made = LEARNERS[name]()
-    known = made.get_params()
-    for parameter in parameters:
-        if parameter not in known and not (name.startswith("xgb") and parameter in XGBOOST_ALIASES):
-            raise InputError(
-                f"parameter {parameter!r} of {name} is unknown: {one_of(sorted(known), 40)}"
-            )
-    if name not in ("ridge", "lr"):
-        parameters = {"random_state": seed, "n_jobs": 1} | parameters
-    return made.set_params(**parameters)
+    known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
+    if unknown := sorted(set(parameters) - known):
+        raise InputError(
+            f"parameter {unknown[0]!r} of {name} is unknown: {one_of(sorted(known), 40)}"
+        )
+    usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
+    return made.set_params(**usual | parameters)
 
 
 def watched(estimator) -> bool:
@@ -85,11 +84,10 @@ def watched(estimator) -> bool:
     >>> watched(Ridge()), watched(Search(Mine()))
     (True, False)
     """
-    if isinstance(estimator, Search):
-        return all(watched(setting) for setting in estimator.settings())
-    own = getattr(estimator, "get_params", dict)()
-    parts = [estimator, *own.values()]
-    modules = [getattr(part, "__module__", None) or "sklearn" for part in parts]
+    parts = [estimator, *getattr(estimator, "get_params", dict)().values()]
+    for search in [part for part in parts if isinstance(part, Search)]:
+        parts += search.settings()
+    modules = [getattr(part, "__module__", None) or "lib" for part in parts]
     return all(module.partition(".")[0] in WATCHED for module in modules)
 
 
@@ -108,17 +106,12 @@ def fold_of(n: int) -> np.ndarray:
 
 def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
     """Return means of a regressor, probabilities of the treatment of a classifier."""
-    if not is_classifier(model):
-        return np.asarray(model.predict(features), dtype=float)
-    return np.asarray(model.predict_proba(features)[:, 1], dtype=float)
+    found = model.predict_proba(features)[:, 1] if is_classifier(model) else model.predict(features)
+    return np.asarray(found, dtype=float)
 
 
-def fitted(model, features, target, weights=None) -> BaseEstimator:
-    """Fit a copy of a learner."""
-    return _fit(clone(model), features, target, weights)
-
-
-def _fit(model, features, target, weights):
+def fit(model: BaseEstimator, features, target, weights=None) -> BaseEstimator:
+    """Fit a learner, with weights if they differ."""
     if len(target) == 0:
         raise InputError("an arm must have subjects in two folds or more: found all in one")
     equal = weights is None or (weights == 1).all()
@@ -127,8 +120,12 @@ def _fit(model, features, target, weights):
 
 def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
     """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
-    run = _out_of_fold if watched(model) else _out_of_fold.__wrapped__
-    return run(model, covariates, target, learned_from)
+    return kept(_out_of_fold, model)(model, covariates, target, learned_from)
+
+
+def kept(function, *estimators):
+    """Return a cached function, or what is inside where its results depend on unwatched code."""
+    return function if all(map(watched, estimators)) else function.__wrapped__
 
 
 @cached
@@ -136,32 +133,8 @@ def _out_of_fold(model, covariates, target, learned_from):
     folds, found = fold_of(len(target)), np.empty(len(target))
     for fold in range(FOLDS):
         train, test = (folds != fold) & learned_from, folds == fold
-        found[test] = predict(fitted(model, covariates[train], target[train]), covariates[test])
+        found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])
     return found
-
-
-class Problem(NamedTuple):
-    """Rows to learn from, and how they are cross-validated.
-
-    `features` have shape (n, p), `target`, `folds` and `weights` shape (n,); `scale`, shape
-    (folds,), is the sum of squares that a regressor's loss in a fold is divided by.
-    """
-
-    features: np.ndarray
-    target: np.ndarray
-    folds: np.ndarray
-    scale: np.ndarray
-    weights: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, features, target, weights=None) -> "Problem":
-        """Make one of rows that are cross-validated by themselves."""
-        folds = fold_of(len(target))
-        return cls(features, target, folds, sums_of_squares(target, folds, weights), weights)
-
-    def of_rows(self, rows: np.ndarray) -> "Problem":
-        """Keep some rows, such as an arm, with the folds and the scale of all."""
-        return Problem(self.features[rows], self.target[rows], self.folds[rows], self.scale)
 
 
 class Search(BaseEstimator):
@@ -212,12 +185,11 @@ class Search(BaseEstimator):
 
     def scores(self, features, target) -> np.ndarray:
         """Return the R² of every setting of a regressor."""
-        return 1 + cross_validated(self.settings(), Problem.of(features, target))
+        return 1 + cross_validated(self.settings(), _rows(features, target))
 
     def fit(self, features, target, sample_weight=None) -> "Search":
         """Choose a setting and fit it to all rows."""
-        problem = Problem.of(features, target, sample_weight)
-        self.best_score_ = fit_jointly([self], [problem])
+        self.best_score_ = fit_jointly([self], [_rows(features, target, sample_weight)])
         return self
 
     def predict(self, features) -> np.ndarray:
@@ -244,42 +216,56 @@ def as_search(given, scored: bool = True) -> Search:
     return search.set_params(scored=search.scored and scored)
 
 
-def fit_jointly(searches: list[Search], problems: list[Problem]) -> float:
+def _rows(features, target, weights=None) -> tuple:
+    folds = fold_of(len(target))
+    return features, target, folds, sums_of_squares(target, folds, weights), weights
+
+
+def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
     """Choose the settings that are best together, fit them, and return their score.
 
     A random search draws settings of the joint grid without replacement, so that one search's
     choice restricts the other's. The score is missing where nothing is chosen or scored.
+
+    Parameters
+    ----------
+    searches : list of Search
+    rows : list of tuple
+        Each search's features (n, p), target (n,), folds (n,), the sum of squares by which a
+        regressor's loss in a fold is divided (folds,), and weights (n,) or None.
     """
     settings, score = [search.settings() for search in searches], np.nan
-    sizes = [len(each) for each in settings]
-    best, count = [0] * len(sizes), searches[0].n_settings
+    sizes, first = [len(each) for each in settings], searches[0]
+    best = [0] * len(sizes)
     if max(sizes) > 1 or any(search.scored for search in searches):
         joint = np.arange(np.prod(sizes))
-        if drawn := count is not None and count < len(joint):
+        if drawn := first.n_settings is not None and first.n_settings < len(joint):
             # As scikit-learn's ParameterSampler draws, so that its users meet the same settings.
-            joint = np.sort(
-                sample_without_replacement(len(joint), count, random_state=searches[0].seed)
-            )
+            seed = {"random_state": first.seed}
+            joint = np.sort(sample_without_replacement(len(joint), first.n_settings, **seed))
         joint, total = np.unravel_index(joint, sizes), 0.0
-        for each, problem, which in zip(settings, problems, joint, strict=True):
+        for each, own, which in zip(settings, rows, joint, strict=True):
             used, place = np.unique(which, return_inverse=True)
             # In a draw, the best setting of one search may only come with a bad one of another.
-            total = total + cross_validated([each[k] for k in used], problem, not drawn)[place]
+            total = total + cross_validated([each[k] for k in used], own, not drawn)[place]
         best = [which[total.argmax()] for which in joint]
         score = float(total.max()) + (not is_classifier(settings[0][0]))
-    for search, each, k, problem in zip(searches, settings, best, problems, strict=True):
-        search.best_estimator_ = fitted(each[k], problem.features, problem.target, problem.weights)
+    for search, each, k, (features, target, *_, weights) in zip(
+        searches, settings, best, rows, strict=True
+    ):
+        search.best_estimator_ = fit(each[k], features, target, weights)
     return score
 
 
-def cross_validated(settings: list, problem: Problem, race: bool = False) -> np.ndarray:
+def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarray:
     """Return the AUC of every setting, or its R² less 1.
 
     In a race only the best of several forests is sure to have a score; one that was ruled out
     early has that of minus infinity.
     """
-    keep = all(watched(setting) for setting in settings)
-    return (_cross_validated if keep else _cross_validated.__wrapped__)(settings, *problem, race)
+    if all(isinstance(setting, TREES) for setting in settings):
+        rows = (np.asarray(rows[0], dtype=np.float32), *rows[1:])
+    return kept(_cross_validated, *settings)(settings, *rows, race)
 
 
 @cached
@@ -295,13 +281,16 @@ def _cross_validated(settings, features, target, folds, scale, weights, race):
             raise InputError("settings are chosen by R²: found no fold in which the outcome varies")
         return np.array([np.nan])
     started, finalists = {}, range(len(settings))
-    if race and len(settings) > 1 and all(map(_can_race, settings)):
+    forests = [
+        type(s) is RandomForestRegressor and s.n_estimators > 2 * FIRST_TREES for s in settings
+    ]
+    if race and len(settings) > 1 and all(forests):
         started, finalists = _first_trees(settings, features, target, parts, weights)
     scores = np.full((len(settings), len(parts)), -np.inf)
     for i in finalists:
         for j, (train, test, total) in enumerate(parts):
             model = started.pop((i, j)) if started else clone(settings[i])
-            _fit(model, features[train], target[train], weights[train])
+            fit(model, features[train], target[train], weights[train])
             found = predict(model, features[test])
             if classes:
                 scores[i, j] = roc_auc_score(target[test], found)
@@ -309,10 +298,6 @@ def _cross_validated(settings, features, target, folds, scale, weights, race):
                 scores[i, j] = -weights[test] @ (target[test] - found) ** 2 / total
     # An arm may be absent from a fold, of which the other one says something.
     return scores.sum(axis=1) / (len(parts) if classes else np.count_nonzero(scale > 0))
-
-
-def _can_race(setting) -> bool:
-    return type(setting) is RandomForestRegressor and setting.n_estimators > 2 * FIRST_TREES
 
 
 def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.ndarray]:
@@ -325,7 +310,7 @@ def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.n
     for i, setting in enumerate(settings):
         first = clone(setting).set_params(n_estimators=FIRST_TREES, warm_start=True)
         for j, (train, test, total) in enumerate(parts):
-            forest = fitted(first, features[train], target[train], weights[train])
+            forest = fit(clone(first), features[train], target[train], weights[train])
             trees = np.stack([tree.predict(features[test]) for tree in forest.estimators_])
             gain = trees.var(axis=0, ddof=1) * (1 / FIRST_TREES - 1 / setting.n_estimators)
             loss = weights[test] @ ((target[test] - trees.mean(axis=0)) ** 2 - gain)

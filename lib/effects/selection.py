@@ -27,7 +27,7 @@ from lib import ROOT
 from lib.cache import cached
 from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import HIGHEST, LOWEST, SLearner
-from lib.effects.learners import Search, learner, out_of_fold, watched
+from lib.effects.learners import Search, kept, learner, out_of_fold
 from lib.effects.metrics import compare
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check_count
@@ -155,8 +155,8 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     effects, factual, answers = {}, {}, {}
     with threadpool_limits(1):
         for name, (_, candidate) in entrants.items():
-            run = _halves if watched(candidate) else _halves.__wrapped__
-            found = run(candidate, *data, study.test_covariates.to_numpy())
+            fit = kept(_halves, candidate)
+            found = fit(candidate, *data, study.test_covariates.to_numpy())
             effects[name], factual[name], answers[name] = found
         treatment, outcome = (part[1::2] for part in data[1:])
         known = nuisances(data[0][1::2], treatment, outcome, **models)

@@ -9,9 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,13 +35,8 @@ ARMS = ("No studies", "Full-time studies")
 #: The groups of the paper's Task 3; only this column may be absent.
 GROUP = "education-num"
 
-#: What pandas infers of the values of a column → what they are here.
-KINDS = {
-    **dict.fromkeys(("integer", "floating", "mixed-integer-float"), "numbers"),
-    "boolean": "truth values",
-    "string": "text",
-    "empty": None,
-}
+#: What pandas infers of the values of a covariate that can be read in one way only.
+KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "empty"}
 
 
 @dataclass(frozen=True)
@@ -84,11 +77,6 @@ class TrueEffects:
         return self.variance_of_effects / total if total > 0 else float("nan")
 
 
-class _Encoded(NamedTuple):
-    seen: pd.DataFrame
-    tests: pd.DataFrame
-
-
 @dataclass(frozen=True, eq=False)
 class Study:
     r"""Tables, a question about them and, if known, its answer; checked when it is made.
@@ -116,11 +104,24 @@ class Study:
     impute : bool
         Fill missing covariates in: a number becomes the mean, a category none of its levels, and
         a column `… missing` says where.
+    covariates, test_covariates : pandas.DataFrame
+        Derived, as is what follows. The n and the m subjects: numbers standardised by the n,
+        categories one-hot; a level that only the m have has no column.
+    arm, outcomes : numpy.ndarray, shape (n,)
+        1.0 for the treated, 0.0 for the controls; and what became of them.
+    difference : numpy.ndarray, shape (m,)
+        The sampled effect, with less without the treatment.
+    groups, effects : numpy.ndarray or None, shape (m,)
+        The groups, and the true effects.
+    arm_probability : numpy.ndarray or None, shape (n,)
+        The true probability, among all levels, of the arm that was taken.
+    missing : dict of str to int
+        Covariates with missing values that are not filled in, and how many.
 
     Raises
     ------
     InputError
-        If the tables cannot be read as a study in one way only.
+        If the tables cannot be read as a study, or can be in more than one way.
 
     Warns
     -----
@@ -149,24 +150,50 @@ class Study:
     impute: bool = False
 
     def __post_init__(self) -> None:
-        names = self.adjustment_set
-        for name in (self.treatment, self.outcome):
-            if name in names:
-                raise InputError(f"the adjustment set must not hold {name!r}, which it adjusts")
-        for which, table in self._tables.items():
-            more = [self.treatment] if which == "observational" else []
-            _check_table(which, table, [*names, *more, self.outcome], self.outcome)
-        self._check_treatment()
-        self._check_test_subjects()
+        names, m = self._adjustment_set(), len(self.control)
+        seen, control, treated = self._tables().values()
+        for which, table in self._tables().items():
+            _check_columns(which, table, names, self.outcome)
+        used = self._rows_in_arms()
+        if self.group not in (None, GROUP, *control):
+            raise InputError(f"group {self.group!r} is unknown: {one_of(control)}")
+        truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
+        if truth is not None and np.shape(truth) != (m,):
+            found = f"found shape {np.shape(truth)}"
+            raise InputError(f"truth must have one effect a test subject, {m:,}: {found}")
+        _check_same_subjects(control[names], treated[names])
         for name in names:
-            self._check_covariate(name)
-        if self.probabilities is not None:
-            self._check_probabilities()
-        self._encoded  # noqa: B018 (what cannot be encoded is refused now, not later)
+            _check_covariate(name, *(table[name] for table in (seen, control, treated)))
+        rows = seen[used]
+        absent = rows[names].isna().sum() + control[names].isna().sum()
+        covariates, test_covariates = _encoded(rows[names], control[names], self.impute)
+        arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
+        vars(self).update(
+            covariates=covariates,
+            test_covariates=test_covariates,
+            arm=arm,
+            outcomes=rows[self.outcome].to_numpy(dtype=float),
+            difference=(treated[self.outcome].to_numpy() - control[self.outcome]).to_numpy(float),
+            groups=control[self.group].to_numpy() if self.group in control else None,
+            effects=None if truth is None else np.asarray(truth, dtype=float),
+            arm_probability=self._probability_of(arm, used),
+            missing={} if self.impute else absent[absent > 0].to_dict(),
+        )
 
-    @cached_property
-    def adjustment_set(self) -> list[str]:
-        """The names of the covariates."""
+    def to_parquet(self, folder: str | os.PathLike) -> Path:
+        """Write one file a table, and `propensities` if known, into a folder; return it."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in (self._tables() | {"propensities": self.probabilities}).items():
+            if table is not None:
+                with atomic_write(folder / f"{name}.parquet") as beside:
+                    write_parquet(beside, [table])
+        return folder
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {name: getattr(self, name) for name in ("observational", "control", "treated")}
+
+    def _adjustment_set(self) -> list[str]:
         names = self.adjustment
         if isinstance(names, str):
             if names not in ADJUSTMENT_SETS:
@@ -174,91 +201,13 @@ class Study:
             names = ADJUSTMENT_SETS[names]
         if not list(names):
             raise InputError("the adjustment set must name at least one covariate: found none")
+        for name in {self.treatment, self.outcome} & set(names):
+            raise InputError(f"the adjustment set must not hold {name!r}, which it adjusts")
         return list(names)
 
-    @cached_property
-    def covariates(self) -> pd.DataFrame:
-        """The n seen subjects: numbers standardised, categories one-hot."""
-        return self._encoded.seen
-
-    @cached_property
-    def test_covariates(self) -> pd.DataFrame:
-        """The m test subjects, encoded as the n were."""
-        return self._encoded.tests
-
-    @cached_property
-    def arm(self) -> np.ndarray:
-        """1.0 for the treated and 0.0 for the controls among the n."""
-        return (self._taken[self._used] == self.arms[1]).to_numpy(dtype=float)
-
-    @cached_property
-    def outcomes(self) -> np.ndarray:
-        """The outcomes of the n."""
-        return self.observational.loc[self._used, self.outcome].to_numpy(dtype=float)
-
-    @cached_property
-    def difference(self) -> np.ndarray:
-        """The sampled effects of the m, with less without the treatment."""
-        treated, control = (table[self.outcome] for table in (self.treated, self.control))
-        return treated.to_numpy(dtype=float) - control.to_numpy(dtype=float)
-
-    @cached_property
-    def groups(self) -> np.ndarray | None:
-        """The groups of the m, if they have any."""
-        return self.control[self.group].to_numpy() if self.group in self.control else None
-
-    @cached_property
-    def effects(self) -> np.ndarray | None:
-        """The true effects of the m, if they are known."""
-        truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
-        return None if truth is None else np.asarray(truth, dtype=float)
-
-    @cached_property
-    def arm_probability(self) -> np.ndarray | None:
-        """The true probability, among all levels, of the arm that each of the n took."""
-        if self.probabilities is None:
-            return None
-        control, treated = self.probabilities[list(self.arms)].to_numpy(dtype=float)[self._used].T
-        return np.where(self.arm == 1, treated, control)
-
-    @cached_property
-    def missing(self) -> dict[str, int]:
-        """Covariates with missing values that are not filled in, and how many."""
-        if self.impute:
-            return {}
-        seen = self.observational.loc[self._used, self.adjustment_set]
-        counts = seen.isna().sum() + self.control[self.adjustment_set].isna().sum()
-        return counts[counts > 0].to_dict()
-
-    def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write one file a table, and `propensities` if known, into a folder; return it."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, table in (self._tables | {"propensities": self.probabilities}).items():
-            if table is not None:
-                with atomic_write(folder / f"{name}.parquet") as beside:
-                    write_parquet(beside, [table])
-        return folder
-
-    @property
-    def _tables(self) -> dict[str, pd.DataFrame]:
-        return {name: getattr(self, name) for name in ("observational", "control", "treated")}
-
-    @cached_property
-    def _taken(self) -> pd.Series:
-        return self.observational[self.treatment].astype(object)
-
-    @cached_property
-    def _used(self) -> np.ndarray:
-        return self._taken.isin(self.arms).to_numpy()
-
-    @cached_property
-    def _encoded(self) -> _Encoded:
-        names = self.adjustment_set
-        return _encode(self.observational.loc[self._used, names], self.control[names], self.impute)
-
-    def _check_treatment(self) -> None:
-        taken, name = self._taken, self.treatment
+    def _rows_in_arms(self) -> np.ndarray:
+        _check_columns("observational", self.observational, [self.treatment], self.outcome)
+        name, taken = self.treatment, self.observational[self.treatment].astype(object)
         if count := taken.isna().sum():
             raise InputError(f"column {name!r} has {count:,} missing values")
         for arm in self.arms:
@@ -267,72 +216,27 @@ class Study:
         if self.arms[0] == self.arms[1]:
             raise InputError(f"the two arms must differ: found {self.arms[0]!r} twice")
         _check_spelling(name, taken)
+        return taken.isin(self.arms).to_numpy()
 
-    def _check_test_subjects(self) -> None:
-        control, treated = self.control, self.treated
-        if len(control) != len(treated):
-            raise InputError(
-                "control and treated must be the same subjects: found "
-                f"{len(control):,} and {len(treated):,} rows"
-            )
-        if self.group not in (None, GROUP, *control):
-            raise InputError(f"group {self.group!r} is unknown: {one_of(control)}")
-        if self.effects is not None and self.effects.shape != (len(control),):
-            raise InputError(
-                f"truth must have one effect a test subject, {len(control):,}: "
-                f"found shape {self.effects.shape}"
-            )
-        differ = {}
-        for name in self.adjustment_set:
-            one, other = (t[name].astype(object).to_numpy() for t in (control, treated))
-            if count := int(((one != other) & ~(pd.isna(one) & pd.isna(other))).sum()):
-                differ[name] = count
-        if not differ:
-            return
-        found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
-        rows = [
-            Counter(zip(*(table[name].astype(str) for name in self.adjustment_set), strict=True))
-            for table in (control, treated)
-        ]
-        # Simulators that share noise by a common seed alone lose step once an arm has drawn once
-        # more, so that a covariate drawn later in the same year may differ.
-        if 2 * len(differ) > len(self.adjustment_set) or rows[0] == rows[1]:
-            raise InputError(
-                f"control and treated must be the same subjects in the same order: {found}"
-            )
-        warnings.warn(
-            f"control and treated differ, the control's values are used: {found}", stacklevel=5
-        )
-
-    def _check_covariate(self, name: str) -> None:
-        columns = {which: table[name] for which, table in self._tables.items()}
-        kinds = {which: _kind(name, column) for which, column in columns.items()}
-        if len(set(kinds.values()) - {None}) > 1:
-            found = ", ".join(f"{kind} in {which}" for which, kind in kinds.items())
-            raise InputError(f"covariate {name!r} must be of one kind in all tables: found {found}")
-        if "text" in kinds.values():
-            levels = pd.concat([column.astype(object) for column in columns.values()])
-            _check_spelling(name, levels)
-            if not isinstance(self.observational[name].dtype, pd.CategoricalDtype):
-                _check_text(name, levels)
-
-    def _check_probabilities(self) -> None:
-        table, n = self.probabilities, len(self.observational)
-        for arm in self.arms:
-            if arm not in table:
-                raise InputError(f"probabilities lack the arm {arm!r}: {one_of(table)}")
+    def _probability_of(self, arm: np.ndarray, used: np.ndarray) -> np.ndarray | None:
+        table, n = self.probabilities, len(used)
+        if table is None:
+            return None
+        if lacking := [name for name in self.arms if name not in table]:
+            raise InputError(f"probabilities lack the arm {lacking[0]!r}: {one_of(table)}")
         if len(table) != n:
             raise InputError(
                 f"probabilities must have one row a seen subject, {n:,}: found {len(table):,}"
             )
         both = table[list(self.arms)].to_numpy(dtype=float)
-        wrong = both[~((both >= 0) & (both <= 1))]
-        if wrong.size:
-            raise InputError(f"probabilities must be within 0 and 1: found {wrong[0]}")
-        if none := int((self.arm_probability == 0).sum()):
+        taken = np.where(arm == 1, both[used, 1], both[used, 0])
+        wrong = [*both[~((both >= 0) & (both <= 1))], *taken[taken == 0]]
+        if wrong:
             raise InputError(
-                f"what was taken must have a probability above 0: found 0 for {none:,} subjects"
+                "probabilities must be within 0 and 1, and above 0 of what was taken: "
+                f"found {wrong[0]}"
             )
+        return taken
 
 
 def read_study(
@@ -349,12 +253,10 @@ def read_study(
     return Study(*tables, **fields)
 
 
-def _check_table(which: str, table: pd.DataFrame, needed: list[str], outcome: str) -> None:
-    for name in needed:
-        if name not in table:
-            raise InputError(
-                f"the {which} table lacks column {name!r}: found {', '.join(map(str, table))}"
-            )
+def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
+    if lacking := [name for name in (*names, outcome) if name not in table]:
+        found = ", ".join(map(str, table))
+        raise InputError(f"the {which} table lacks column {lacking[0]!r}: found {found}")
     if table.empty:
         raise InputError(f"the {which} table has no rows")
     column = table[outcome]
@@ -367,64 +269,85 @@ def _check_table(which: str, table: pd.DataFrame, needed: list[str], outcome: st
         )
 
 
-def _kind(name: str, column: pd.Series) -> str | None:
-    """Say what a covariate holds, whatever type of column it is kept in."""
-    values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
-    inferred = pd.api.types.infer_dtype(values, skipna=True)
-    if inferred not in KINDS:
+def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
+    rule = "control and treated must be the same subjects"
+    if len(control) != len(treated):
+        raise InputError(f"{rule}: found {len(control):,} and {len(treated):,} rows")
+    one, other = (table.astype(object).reset_index(drop=True) for table in (control, treated))
+    differ = ((one != other) & ~(one.isna() & other.isna())).sum()
+    differ = differ[differ > 0]
+    if differ.empty:
+        return
+    found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
+    shuffled = Counter(map(str, one.to_numpy().tolist())) == Counter(
+        map(str, other.to_numpy().tolist())
+    )
+    # Simulators that share noise by a common seed alone lose step once an arm has drawn once
+    # more, so that a covariate drawn later in the same year may differ.
+    if 2 * len(differ) > len(control.columns) or shuffled:
+        raise InputError(f"{rule} in the same order: {found}")
+    warnings.warn(
+        f"control and treated differ, the control's values are used: {found}", stacklevel=5
+    )
+
+
+def _check_covariate(name: str, seen: pd.Series, *others: pd.Series) -> None:
+    """Refuse a column that could be read in two ways, within a table or between them."""
+    values = pd.concat([column.astype(object) for column in (seen, *others)]).dropna()
+    kind, levels = pd.api.types.infer_dtype(values), pd.Series(values.unique())
+    if kind not in KINDS:
+        found = ", ".join(sorted({type(value).__name__ for value in values}))
         raise InputError(
-            f"covariate {name!r} must hold numbers, truth values or text: found {inferred}"
+            f"covariate {name!r} must hold numbers, or text, or truth values, and the same in all "
+            f"tables: found {found}"
         )
-    return KINDS[inferred]
+    if kind == "string":
+        _check_spelling(name, levels)
+        strange = levels[pd.to_numeric(levels, errors="coerce").isna()]
+        if not isinstance(seen.dtype, pd.CategoricalDtype) and 0 < 2 * len(strange) < len(levels):
+            raise InputError(
+                f"covariate {name!r} is text, but most of its levels are numbers: found "
+                f"{strange.iloc[0]!r} among them; categories would be a pandas Categorical"
+            )
+    elif np.isinf(levels.astype(float)).any():
+        raise InputError(f"covariate {name!r} has values that are not finite")
 
 
-def _check_spelling(name: str, values: pd.Series) -> None:
+def _check_spelling(name: str, levels: pd.Series) -> None:
     """Refuse levels that are told apart by capitals or spaces only."""
     known: dict[str, str] = {}
-    for level in values.dropna().unique():
+    for level in levels.unique():
         other = known.setdefault(str(level).strip().casefold(), level)
         if other != level:
             raise InputError(f"column {name!r} spells one level in two ways: {other!r}, {level!r}")
 
 
-def _check_text(name: str, values: pd.Series) -> None:
-    """Refuse numbers among which stands something else, such as a mark for a missing one."""
-    levels = pd.Series(values.dropna().unique())
-    others = levels[pd.to_numeric(levels, errors="coerce").isna()]
-    if 0 < 2 * len(others) < len(levels):
-        raise InputError(
-            f"covariate {name!r} is text, but {len(levels) - len(others):,} of its {len(levels):,} "
-            f"levels are numbers: found {others.iloc[0]!r} among them; if they are the names of "
-            "categories, make the column a pandas Categorical"
-        )
-
-
-def _encode(seen: pd.DataFrame, tests: pd.DataFrame, impute: bool) -> _Encoded:
-    """Encode both by what the first hold; a level that only the others have has no column.
+def _encoded(
+    seen: pd.DataFrame, tests: pd.DataFrame, impute: bool
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Encode both by what the first hold.
 
     Not by scikit-learn's transformers: to its one-hot encoder a missing category is a level or
     none, but trees want it to be missing in all the columns of the category.
     """
     n, both, encoded = len(seen), pd.concat([seen, tests], ignore_index=True), []
     for name, column in both.items():
-        absent, here = column.isna().to_numpy(), column[:n]
+        absent, kind = column.isna().to_numpy(), pd.api.types.infer_dtype(seen[name])
         if impute and absent.any():
             encoded.append((f"{name} missing", absent.astype(float)))
-        if isinstance(seen[name].dtype, pd.CategoricalDtype) or _kind(name, here) != "numbers":
+        if kind in ("boolean", "string", "categorical", "empty"):
             values = column.astype(object).to_numpy()
-            for level in sorted(here.dropna().unique(), key=str):
-                is_level = (values == level).astype(float)
-                encoded.append((f"{name} = {level}", np.where(absent, np.nan, is_level)))
-            continue
-        values = column.to_numpy(dtype=float)
-        if np.isinf(values).any():
-            raise InputError(f"covariate {name!r} has values that are not finite")
-        mean, deviation = values[:n][~absent[:n]].mean(), values[:n][~absent[:n]].std()
-        encoded.append((name, (values - mean) / (deviation or 1.0)))
-    twice = [name for name, count in Counter(name for name, _ in encoded).items() if count > 1]
-    if twice:
-        raise InputError(f"two covariates are encoded as {twice[0]!r}: rename one of them")
+            for level in sorted(column[:n].dropna().unique(), key=str):
+                is_level = np.where(absent, np.nan, (values == level).astype(float))
+                encoded.append((f"{name} = {level}", is_level))
+        else:
+            values = column.to_numpy(dtype=float)
+            known = values[:n][~absent[:n]]
+            encoded.append((name, (values - known.mean()) / (known.std() or 1.0)))
+    for name, count in Counter(name for name, _ in encoded).most_common(1):
+        if count > 1:
+            raise InputError(f"two covariates are encoded as {name!r}: rename one of them")
     table = pd.DataFrame(dict(encoded))
     if impute:  # a standardised number of 0 is the mean
         table = table.fillna(0.0)
-    return _Encoded(table[:n], table[n:].reset_index(drop=True))
+    return table[:n], table[n:].reset_index(drop=True)

@@ -164,15 +164,19 @@ def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tab
 @pytest.mark.parametrize(
     ("seen", "test", "message"),
     [
-        ([True, False] * 2, [0, 1, 0, 1], "truth values in observational, numbers in control"),
-        (["0", "1"] * 2, [0, 1, 0, 1], "text in observational, numbers in control"),
-        (["0", "1", 1, "0"], ["0"] * 4, "must hold numbers, truth values or text: found mixed"),
+        ([True, False] * 2, [0, 1, 0, 1], "the same in all tables: found bool, int"),
+        (["0", "1"] * 2, [0, 1, 0, 1], "in all tables: found int, str"),
+        (["0", "1", 1, "0"], ["0"] * 4, "in all tables: found int, str"),
         (["yes", "no"] * 2, ["Yes", "no"] * 2, "spells one level in two ways: 'yes', 'Yes'"),
         (["yes", "yes "] * 2, ["yes"] * 4, "spells one level in two ways: 'yes', 'yes '"),
-        (["1.5", "2", "?", "4"], ["1.5"] * 4, r"3 of its 4 levels are numbers: found '\?'"),
-        (["1", "2", "3", "4"], ["1", "2", "3", "none"], "4 of its 5 levels are numbers"),
+        (["1.5", "2", "?", "4"], ["1.5"] * 4, r"most of its levels are numbers: found '\?' among"),
+        (
+            ["1", "2", "3", "4"],
+            ["1", "2", "3", "none"],
+            "most of its levels are numbers: found 'none'",
+        ),
         ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, "not finite"),
-        (pd.date_range("2026-01-01", periods=4), [1.0] * 4, "found datetime64"),
+        (pd.date_range("2026-01-01", periods=4), [1.0] * 4, "found Timestamp, float"),
     ],
 )
 def test_a_covariate_that_could_be_read_in_two_ways_is_refused(tables, seen, test, message):
@@ -208,10 +212,10 @@ def test_a_treatment_that_is_spelled_in_two_ways_is_refused(tables):
 @pytest.mark.parametrize(
     ("no", "message"),
     [
-        ([0.5, np.nan, 0.5, 0.5], "within 0 and 1: found nan"),
-        ([0.5, -0.1, 0.5, 0.5], "within 0 and 1: found -0.1"),
-        ([0.5, 1.1, 0.5, 0.5], "within 0 and 1: found 1.1"),
-        ([0.0, 0.5, 0.5, 0.5], "above 0: found 0 for 1 subjects"),
+        ([0.5, np.nan, 0.5, 0.5], "within 0 and 1, .*: found nan"),
+        ([0.5, -0.1, 0.5, 0.5], "within 0 and 1, .*: found -0.1"),
+        ([0.5, 1.1, 0.5, 0.5], "within 0 and 1, .*: found 1.1"),
+        ([0.0, 0.5, 0.5, 0.5], "above 0 of what was taken: found 0.0"),
     ],
 )
 def test_probabilities_that_cannot_be_are_refused(tables, no, message):
