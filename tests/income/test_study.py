@@ -2,11 +2,13 @@
 
 import copy
 import dataclasses
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from lib import ROOT
 from lib.adult import load_adult
 from lib.effects.study import FULL_ADJUSTMENT
 from lib.errors import InputError
@@ -163,3 +165,18 @@ def test_one_study_is_not_several_and_a_world_has_two_steps(simulator):
         next(draw_studies(None, 10, 1))
     with pytest.raises(InputError, match="must have every subject at steps 0 and 1"):
         true_effects(simulator, simulator.sample(5), 2)
+
+
+def test_the_chapter_says_when_noise_hides_how_effects_differ(simulator):
+    # Two subjects and two futures: the variance of the effects is estimated as below zero.
+    path = ROOT / "notebooks" / "effect_data.ipynb"
+    cells = {cell["id"]: cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
+    known = {"n_samples": 200, "horizon": 7, "n_truth": 2, "repeats": 2, "simulator": simulator}
+    page = {"draw_study": draw_study, "pd": pd, "Markdown": str, **known}
+    computed, said = ("".join(cells[name]["source"]) for name in ("code-16", "code-23"))
+    exec(computed, page)
+    assert page["truth"].ceiling == 0
+    assert page["variances"]["true effects"] ** 0.5 == 0
+    assert "2 futures hides how the effects differ" in eval(said, page)
+    page["truth"] = dataclasses.replace(page["truth"], variance=np.ones(2))
+    assert "The ceiling of R² is therefore **1.00**" in eval(said, page)
