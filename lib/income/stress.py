@@ -51,8 +51,8 @@ def horizon(study: DrawnStudy, steps: int) -> Study:
 
 
 def hidden_confounder(study: DrawnStudy, name: str) -> Study:
-    """Leave one direct cause of the treatment, or "none", out of the adjustment set."""
-    return replace(study, adjustment=[cause for cause in study.adjustment_set if cause != name])
+    """Leave one direct cause of the treatment, or "none", out of the minimal adjustment set."""
+    return replace(study, adjustment=[cause for cause in MINIMAL_ADJUSTMENT if cause != name])
 
 
 def overlap(study: DrawnStudy, power: float) -> Study:
@@ -72,7 +72,7 @@ def overlap(study: DrawnStudy, power: float) -> Study:
 
 def missing(study: DrawnStudy, share: float, by: str | None = None) -> Study:
     """Hide a share of the values of every covariate but age, more where `by` is high."""
-    tables, names = {}, [name for name in study.adjustment_set if name != "age"]
+    tables, names = {}, [name for name in MINIMAL_ADJUSTMENT if name != "age"]
     for which in ("observational", "control", "treated"):
         table, seed = getattr(study, which), "seed" if which == "observational" else "test_seed"
         hidden, n = _chances(table, share, by), len(table)
