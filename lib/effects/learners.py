@@ -76,14 +76,7 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
 
 
 def watched(estimator) -> bool:
-    """Say whether a result of an estimator may be kept: all of its code is the book's or released.
-
-    Examples
-    --------
-    >>> class Mine(Ridge): ...
-    >>> watched(Ridge()), watched(Search(Mine()))
-    (True, False)
-    """
+    """Say whether results of an estimator may be kept: its code is the book's, or released."""
     parts = [estimator, *getattr(estimator, "get_params", dict)().values()]
     for search in [part for part in parts if isinstance(part, Search)]:
         parts += search.settings()

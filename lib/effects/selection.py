@@ -161,7 +161,7 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
         treatment, outcome = (part[1::2] for part in data[1:])
         known = nuisances(data[0][1::2], treatment, outcome, **models)
     r2 = compare(np.column_stack(list(answers.values())), study.effects, bootstraps=0)["R²"][0]
-    factual = pd.DataFrame({k: v for k, v in factual.items() if v is not None})
+    factual = pd.DataFrame(factual, index=range(len(outcome)))
     table = criteria(known, treatment, outcome, pd.DataFrame(effects), factual)
     return table.assign(**{"R²": r2})
 
@@ -171,7 +171,7 @@ def _halves(candidate, covariates, treatment, outcome, test_covariates):
     """Return effects and factual outcomes of validation subjects, and effects of the test's."""
     candidate = copy.deepcopy(candidate)
     candidate.fit(covariates[::2], treatment[::2], outcome[::2])
-    factual = None
+    factual = np.nan
     if hasattr(candidate, "factual"):
         factual = candidate.factual(covariates[1::2], treatment[1::2])
     return candidate.effect(covariates[1::2]), factual, candidate.effect(test_covariates)

@@ -91,6 +91,8 @@ def by_scikit_learn(observational, control, treated, adjustment):
 def test_deterministic_estimators_give_what_scikit_learn_gives(adjustment):
     data = effect_data(fitted_simulator(), 1_200)
     errors, r2 = by_scikit_learn(*data[:3], adjustment)
-    ours = benchmark(*data[:3], adjustment, errors, bootstraps=0, progress=False)
+    options = {"adjustment": adjustment, "estimators": list(errors), "progress": False}
+    ours = benchmark(*data[:3], bootstraps=0, **options)
+    ours = ours.pivot_table(index="estimator", columns="metric", values="value")
     assert ours["AE"].to_dict() == pytest.approx(errors, abs=0.5), "to the dollar"
     assert ours.loc["t-ridge", "R²"] == pytest.approx(r2, abs=5e-5)
