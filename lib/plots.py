@@ -1,21 +1,20 @@
-"""Pictures of tables, causal graphs and worlds, in one quiet style.
+"""Figures in one quiet style: a few shapes, and what the chapters draw with them.
 
-Every function takes tables or graphs and returns a :class:`matplotlib.figure.Figure`
-that no figure manager holds: as the last expression of a cell it is shown once.
-Figures are narrow and their type is large, so that a phone shows them as well as a
-desk. Colours are those of Okabe and Ito, which colour-blind readers tell apart [1]_.
+:func:`intervals`, :func:`lines` and :func:`bars` take a tidy table. It has one row a value: the
+column `value`, its range from `lower` to `upper` where there is one, its `unit`, and further
+columns that say where it belongs. :func:`causal_graph` and :func:`heat_map` are shapes, too.
 
-References
-----------
-.. [1] Okabe, M. and Ito, K. (2008). Color universal design: how to make figures
-   and presentations that are friendly to colorblind people.
-   https://jfly.uni-koeln.de/color/
+No figure manager holds the figures: the last expression of a cell is shown once. Colours are
+those of Okabe and Ito (2008), which colour-blind readers tell apart:
+https://jfly.uni-koeln.de/color/
 """
 
 import functools
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
@@ -23,214 +22,202 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.ticker import ScalarFormatter
 
 from lib.errors import InputError, one_of
 
-#: Okabe and Ito's blue, vermilion, green, purple, orange and sky blue.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-INK, FAINT = "#333333", "#C9CED3"
+STYLE = mpl.rc_params_from_file(
+    Path(__file__).with_name("book.mplstyle"), use_default_template=False
+)
+COLOURS = STYLE["axes.prop_cycle"].by_key()["color"]
+INK, FAINT = STYLE["text.color"], "#C9CED3"
 
 #: Inches: at the width of a phone, type of 11 points is still about 11 pixels high.
-WIDTH = 4.8
+WIDTH = STYLE["figure.figsize"][0]
 
 #: Inches between the rows of a causal graph.
 ROW = 0.38
 
-STYLE = {
-    "figure.dpi": 180,
-    "figure.facecolor": "white",
-    "font.size": 11,
-    "axes.titlesize": 11.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 10.5,
-    "axes.edgecolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.prop_cycle": plt.cycler(color=COLOURS),
-    "grid.color": "#E6E8EB",
-    "legend.frameon": False,
-    "legend.fontsize": 10.5,
-    "lines.linewidth": 2,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 10,
-    "ytick.labelsize": 10,
-}
+#: A look that makes dots of a line, and that of a line that values are compared with.
+DOTS = {"marker": "o", "markersize": 4, "linestyle": ""}
+REFERENCE = {"color": INK, "linewidth": 1, "linestyle": "--"}
 
 #: A variable with more levels than fit a panel is drawn with its few most frequent ones.
 MOST_LEVELS, FEW_LEVELS = 16, 6
 
 #: Units of the numbers that the book draws.
-DOLLARS = "US dollars"
-UNITS = {
-    "age": "years",
-    "capital-net": DOLLARS,
-    "education-num": "1 to 16",
-    "hours-per-week": "hours",
-    "income": DOLLARS,
-}
+UNITS = {"age": "years", "education-num": "1 to 16", "hours-per-week": "hours"}
+UNITS |= {"capital-net": "US dollars", "income": "US dollars"}
 
 
 def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Draw in our style and leave matplotlib's own settings, and its open figures, alone.
-
-    A decorator of functions that return a figure.
-
-    Examples
-    --------
-    >>> @drawn_quietly
-    ... def empty():
-    ...     return plt.figure()
-    >>> empty().get_dpi() == STYLE["figure.dpi"], plt.get_fignums()
-    (True, [])
-    """
+    """Let a function draw in our style, whatever matplotlib is set to, and leave that as it was."""
 
     @functools.wraps(draw)
     def drawn(*arguments, **options) -> Figure:
-        with plt.rc_context(STYLE):
+        with plt.style.context(STYLE, after_reset=True):
             figure = draw(*arguments, **options)
+            figure.draw_without_rendering()  # ticks ask for the style no sooner than here
         plt.close(figure)
         return figure
 
     return drawn
 
 
-@drawn_quietly
-def marginals(
-    cohorts: dict[str, pd.DataFrame],
-    variables: Sequence[str] | None = None,
-) -> Figure:
-    """Draw how each variable is distributed: bars of shares, histograms of numbers.
+def shape(draw: Callable) -> Callable[..., Figure]:
+    """Let a function that draws one panel of a tidy table draw a figure of several.
 
-    One panel a variable, shares in per cent of each cohort. The axis of a
-    number is cut at the 0.5 and 99.5 percentiles of the cohorts together.
+    `place` is the column on the other axis than that of the values; its name labels that axis
+    if it holds numbers, and names have a row each. `series` and `panel` are the columns for the
+    legend and the panels, of which `columns` stand beside each other. Their horizontal scale is
+    `shared`, and that of the values among panels of one unit. `height` is theirs, in inches.
+    What is left over are properties of the axes, such as `xlim`.
+    """
 
-    Of a variable with more than 16 levels, the six most frequent ones are drawn.
+    @drawn_quietly
+    @functools.wraps(draw)
+    def drawn(
+        table, place, title, series=None, panel=None, columns=1, shared=True, height=None, **options
+    ):
+        labels = table[series] if series else pd.Series("", table.index)
+        table = table.assign(series=pd.Categorical(labels, labels.unique()))
+        if in_rows := not pd.api.types.is_numeric_dtype(table[place]):
+            table[place] = table[place].astype(str)  # of a categorical, without absent levels
+        parts = dict(list(table.groupby(panel, sort=False))) if panel else {"": table}
+        units = [part["unit"].iloc[0] if "unit" in part else "" for part in parts.values()]
+        sizes = [part[place].nunique() for part in parts.values()]
+        heights = [height or (0.5 + 0.26 * size if in_rows else 1.75) for size in sizes]
+        rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
+        frame = {"figsize": (WIDTH, sum(rows)), "height_ratios": rows, "squeeze": False}
+        figure, grid = plt.subplots(len(rows), columns, sharex=shared, **frame)
+        for axes in grid.flat:
+            axes.locator_params(nbins=6 // columns)
+        known, of_unit = {}, {}
+        for i, (axes, (name, part)) in enumerate(zip(grid.flat, parts.items(), strict=False)):
+            first = of_unit.setdefault((shared and not in_rows and units[i]) or i, axes)
+            axes.sharey(first)
+            draw(axes, part, place, **options)
+            axes.set_title(textwrap.fill(str(name), 46 // columns))
+            if first is not axes and i % columns:
+                axes.tick_params(labelleft=False)
+            elif not in_rows:
+                axes.set_ylabel(units[i])
+            if i + columns >= len(parts):  # nothing below has labels
+                axes.tick_params(labelbottom=True)
+            for axis in (axes.xaxis, axes.yaxis):
+                if isinstance(axis.get_major_formatter(), ScalarFormatter):
+                    axis.set_major_formatter("{x:,g}")
+            handles, labels = axes.get_legend_handles_labels()
+            known = dict(zip(labels, handles, strict=True)) | known
+        for axes in grid.flat[len(parts) :]:
+            axes.set_visible(False)
+        figure.supxlabel(units[0] if in_rows else place)
+        _head(figure, title, known)
+        return figure
 
-    Parameters
-    ----------
-    cohorts : dict of str to pandas.DataFrame
-        Name in the legend → one row a subject. The first cohort decides which
-        levels are the most frequent.
-    variables : sequence of str, optional
-        What to draw; by default all columns of the first cohort.
+    return drawn
 
-    Raises
-    ------
-    InputError
-        If a variable is missing in one of the cohorts.
+
+def _head(figure: Figure, title: str, known: Mapping) -> None:
+    """Write a title, and below it the legend, above all panels, and make room for them."""
+    beside = 3 if max(map(len, known), default=0) <= 12 else 2
+    font = {"weight": "bold", "size": STYLE["legend.title_fontsize"]}
+    place = {"loc": "outside upper left", "alignment": "left", "ncols": beside}
+    figure.legend(known.values(), known.keys(), title=title, title_fontproperties=font, **place)
+    figure.set_figheight(figure.get_figheight() + 0.35 + 0.22 * -(-len(known) // beside))
+
+
+def _range(table: pd.DataFrame) -> np.ndarray | None:
+    """Say how far ranges reach below and above their values, as error bars want it."""
+    if "lower" not in table or table["lower"].isna().all():
+        return None
+    return np.maximum([table["value"] - table["lower"], table["upper"] - table["value"]], 0)
+
+
+@shape
+def intervals(axes, table, row, looks: Mapping = {}, line: Mapping = {}, **axis):
+    """Draw a dot for each row, the first at the top, with its range as a line.
+
+    `line` maps what the legend says to values that are dashed lines, and `looks` a series to
+    keywords of :meth:`matplotlib.axes.Axes.errorbar`.
 
     Examples
     --------
-    >>> from lib.adult import load_adult
-    >>> figure = marginals({"Adult": load_adult()}, ["age", "sex"])
-    >>> [axes.get_title("left") for axes in figure.axes]
-    ['age', 'sex']
+    >>> table = pd.DataFrame({"learner": ["T", "S"], "value": [0.3, 0.1], "lower": 0, "upper": 0.5})
+    >>> [text.get_text() for text in intervals(table, "learner", "R²").axes[0].get_yticklabels()]
+    ['T', 'S']
     """
-    first = next(iter(cohorts.values()))
-    variables = list(first.columns if variables is None else variables)
-    for name, frame in cohorts.items():
-        _require_columns(frame, variables, name)
-    rows = [variables[start : start + 2] for start in range(0, len(variables), 2)]
-    heights = [max(_panel_height(first[name]) for name in row) for row in rows]
-    figure = plt.figure(figsize=(WIDTH, sum(heights) + 0.4), layout="constrained")
-    grid = figure.add_gridspec(len(rows), 2, height_ratios=heights)
-    for i, row in enumerate(rows):
-        for j, name in enumerate(row):
-            axes = figure.add_subplot(grid[i, j] if len(row) > 1 else grid[i, :])
-            values = {cohort: frame[name] for cohort, frame in cohorts.items()}
-            if isinstance(first[name].dtype, pd.CategoricalDtype):
-                _bars_of_levels(axes, values)
-            else:
-                _histograms(axes, values, UNITS.get(name, ""))
-            axes.set_title(name)
-    if len(cohorts) > 1:
-        handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[k]) for k in range(len(cohorts))]
-        figure.legend(handles, list(cohorts), loc="outside upper center", ncols=len(cohorts))
-    return figure
+    rows = list(table[row].unique())
+    for name, value in line.items():
+        axes.axvline(value, label=name, **REFERENCE)
+    for k, (name, part) in enumerate(table.groupby("series", observed=False)):
+        marker = {"marker": "oD"[k % 2], "fillstyle": ("full", "none")[k % 2]}
+        look = {"label": name, "color": COLOURS[k], "linestyle": ""} | marker | looks.get(name, {})
+        axes.errorbar(part["value"], part[row].map(rows.index), xerr=_range(part), **look)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.grid(axis="x")
+    axes.set(ylim=(len(rows) - 0.4, -0.6), **axis)
 
 
-@drawn_quietly
-def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str]) -> Figure:
-    r"""Draw how often an outcome has a level, for each level of other variables.
+@shape
+def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, line: Mapping = {}, **axis):
+    """Draw a line for each series, its range as a band; of a series with markers, as bars.
 
-    Shares in per cent, with the share of everyone as a dashed line.
-
-    A line reaches 1.96 standard errors to both sides of a share,
-    :math:`\sqrt{s(1-s)/n}`; levels with fewer than 30 subjects are left out.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        One row a subject.
-    outcome, level : str
-        A categorical column, and the level whose share is drawn.
-    by : sequence of str
-        Categorical columns, one panel each.
-
-    Raises
-    ------
-    InputError
-        If a column or the level is unknown.
+    `line` maps what the legend says to values that are dashed lines. Keywords of
+    :meth:`matplotlib.axes.Axes.plot` are `look` for all series and `looks` for the one named.
 
     Examples
     --------
-    >>> from lib.adult import load_adult
-    >>> figure = share_by_level(load_adult(), "income", ">50K", by=["sex"])
-    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    ['Female', 'Male']
+    >>> table = pd.DataFrame({"t": [0, 1], "value": [20.0, 21.0], "unit": "years"})
+    >>> figure = lines(table, "t", "Years pass")
+    >>> figure.axes[0].lines[0].get_ydata().tolist(), figure.axes[0].get_ylabel()
+    ([20.0, 21.0], 'years')
     """
-    _require_columns(frame, [outcome, *by], "the table")
-    if level not in frame[outcome].cat.categories:
-        raise InputError(
-            f"level {level!r} of {outcome} is unknown: {one_of(frame[outcome].cat.categories)}"
-        )
-    reached = frame[outcome] == level
-    columns = min(2, len(by))
-    heights = [
-        max(0.7 + 0.24 * frame[name].nunique() for name in by[start : start + columns])
-        for start in range(0, len(by), columns)
-    ]
-    figure, panels = _panels(heights, 0.2, columns)
-    for name, axes in zip(by, panels.flat, strict=False):
-        groups = reached.groupby(frame[name], observed=False).agg(["mean", "size"])
-        groups = groups[groups["size"] >= 30]  # below, the normal interval means little
-        half_width = 1.96 * np.sqrt(groups["mean"] * (1 - groups["mean"]) / groups["size"])
-        axes.axvline(100 * reached.mean(), color=INK, linewidth=1, linestyle="--")
-        axes.errorbar(
-            100 * groups["mean"], range(len(groups)), xerr=100 * half_width, fmt="o", markersize=5
-        )
-        axes.set_yticks(range(len(groups)), groups.index)
-        axes.set_ylim(len(groups) - 0.3, -0.7)  # the first level at the top
-        axes.grid(axis="x")
-        axes.set_title(name)
-    figure.supxlabel(f"{outcome} {level}, % of the subjects with this level", size=10.5)
-    for axes in list(panels.flat)[len(by) :]:
-        axes.set_visible(False)
-    return figure
+    for name, value in line.items():
+        axes.axhline(value, label=name, **REFERENCE)
+    for k, (name, part) in enumerate(table.groupby("series", observed=False)):
+        dashes = ("-", "--", "-.", ":")[k % 4]  # lines that coincide stay visible
+        style = {"label": name, "color": COLOURS[k % len(COLOURS)], "linestyle": dashes}
+        style |= {**look, **looks.get(name, {})}
+        if "marker" in style:
+            axes.errorbar(part[x], part["value"], yerr=_range(part), **style)
+            continue
+        axes.plot(part[x], part["value"], **style)
+        if "lower" in part:
+            band = {"step": style.get("drawstyle", "").removeprefix("steps-") or None}
+            band |= {"color": style["color"], "alpha": 0.13, "linewidth": 0}
+            axes.fill_between(part[x], part["lower"], part["upper"], **band)
+    if pd.api.types.is_integer_dtype(table[x]):
+        axes.locator_params(axis="x", nbins=9, integer=True)
+    axes.grid()
+    axes.set(**axis)
+
+
+@shape
+def bars(axes, table, row, stacked: bool = False, colours: Sequence[str] = COLOURS, **axis):
+    """Draw a bar for each row, the first at the top, and the series beside or after each other.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"who": "coin", "cell": ["valid", "invalid"], "value": [70.0, 30.0]})
+    >>> figure = bars(table, "who", "Shares", series="cell", stacked=True)
+    >>> [float(bar.get_x()) for bar in figure.axes[0].patches]
+    [0.0, 70.0]
+    """
+    wide = table.pivot_table("value", row, "series", sort=False, observed=False, dropna=False)
+    wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours, legend=False)
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    axes.set(ylabel="", **axis)
 
 
 @drawn_quietly
 def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     """Draw a causal graph: variables in causal order, every arc from a cause down to its effect.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Acyclic; nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the
-        previous step, which stands on the left, and the current one.
-    into : str, optional
-        The variable (of the current step) whose direct causes stand out.
-
-    Raises
-    ------
-    InputError
-        If the graph has a cycle, or `into` is not one of its variables.
+    Nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the previous step, which
+    stands on the left, and the current one. The direct causes of `into` stand out.
 
     Examples
     --------
@@ -246,376 +233,218 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     if into is not None and into not in order:
         raise InputError(f"variable {into!r} is not in the graph: {one_of(order)}")
     target, in_time = (into, 0), len(order) < len(graph)
-    half_widths = {name: 0.06 + 0.042 * len(name) for name in order}  # inches, for 10 points
-    scale = min(1, 0.62 / max(half_widths.values()))
-    port = scale * max(half_widths.values()) + 0.04
+    width = 0.06 + 0.042 * max(map(len, order))  # inches, half of the widest box in 10 points
+    scale = min(1, 0.62 / width)
+    port = scale * width + 0.04
     # One inch is one unit.
     left, bottom, top = -2.65 if in_time else -0.8, -ROW * len(order) + 0.1, 0.6 if in_time else 0.3
-    axes = plt.figure(figsize=(WIDTH, top - bottom)).add_axes((0, 0, 1, 1))
-    axes.set(xlim=(left, left + WIDTH), ylim=(bottom, top))
+    figure = plt.figure(figsize=(WIDTH, top - bottom), layout="none")
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + WIDTH), ylim=(bottom, top))
     axes.set_axis_off()
-    for cause, effect in graph.edges:
-        start, end = (-ROW * order.index(name) for name, _ in (cause, effect))
-        emphasised = effect == target
+    for (cause, step), (effect, _) in graph.edges:
+        start, end = (-ROW * order.index(name) for name in (cause, effect))
         # An arc is the wider the further it reaches.
-        bend = 0.0 if cause[1] else -0.5 if in_time else -1.1
-        x, x_end = (
-            (half_widths[cause[0]] - 2, -half_widths[effect[0]]) if cause[1] else (port, port)
-        )
-        colour, width = (COLOURS[1], 1.6) if emphasised else (FAINT, 0.8)
-        arrow(axes, (x, start), (x_end, end), bend, colour, width, zorder=1 + emphasised)
+        bend = 0.0 if step else -0.5 if in_time else -1.1
+        marked = {"color": COLOURS[1], "linewidth": 1.6, "zorder": 2}
+        look = marked if effect == into else {"color": FAINT}
+        arrow(axes, (port + 2 * step, start), (-port if step else port, end), bend, **look)
     for name, step in sorted(graph, key=lambda node: (node[1], order.index(node[0]))):
         is_effect = (name, step) == target
         marked = is_effect or graph.has_edge((name, step), target)
-        box = {
-            "boxstyle": "round,pad=0.3",
-            "facecolor": "#FBE3D4" if is_effect else "white",
-            "edgecolor": COLOURS[1] if marked else INK,
-            "linewidth": 1.4 if marked else 0.8,
-        }
-        weight, place = "bold" if is_effect else "normal", (2 * step, -ROW * order.index(name))
-        axes.text(*place, name, ha="center", va="center", size=10 * scale, weight=weight, bbox=box)
-    if in_time:
-        for x, heading in ((-2, "previous step"), (0, "current step")):
-            axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")
-    return axes.figure
+        box = {"boxstyle": "round,pad=0.3", "facecolor": "#FBE3D4" if is_effect else "white"}
+        box |= {"edgecolor": COLOURS[1] if marked else INK, "linewidth": 1.4 if marked else 0.8}
+        font = {"size": 10 * scale, "weight": "bold" if is_effect else "normal", "bbox": box}
+        axes.text(2 * step, -ROW * order.index(name), name, ha="center", va="center", **font)
+    for x, heading in ((-2, "previous step"), (0, "current step")) if in_time else ():
+        axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")
+    return figure
 
 
-def arrow(axes: Axes, start: tuple, end: tuple, bend=0.0, colour=INK, width=1.1, **options) -> None:
+def arrow(axes: Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -> None:
     """Draw an arrow from place to place; a bend of 1 makes an arc half as wide as it is long."""
-    axes.add_patch(
-        FancyArrowPatch(
-            start,
-            end,
-            arrowstyle="-|>",
-            mutation_scale=9,
-            connectionstyle=f"arc3,rad={bend}",
-            color=colour,
-            linewidth=width,
-            **{"shrinkA": 0, "shrinkB": 0} | options,
-        )
-    )
+    look = {"mutation_scale": 9, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0} | look
+    look |= {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={bend}"}
+    axes.add_patch(FancyArrowPatch(start, end, **look))
 
 
 @drawn_quietly
-def fit_quality(ours: pd.DataFrame, published: pd.DataFrame) -> Figure:
-    """Draw the quality of each fit beside the published one.
-
-    AUC is 0.5 for a guess and 1 for a certain answer; R² is 0 and 1.
-
-    Parameters
-    ----------
-    ours, published : pandas.DataFrame
-        Columns `variable`, `measure` (`AUC` or `R²`) and `value`. Variables are
-        drawn in the published order; those that only we know are left out.
+def heat_map(table: pd.DataFrame, title: str, xlabel: str = "") -> Figure:
+    """Draw numbers from 0 to 100 as colours and in words; a cell that holds 0 stays empty.
 
     Examples
     --------
-    >>> table = pd.DataFrame({"variable": ["income"], "measure": ["AUC"], "value": [0.93]})
-    >>> fit_quality(table, table).axes[0].get_title("left")
-    'AUC'
+    >>> shares = pd.DataFrame({0: [0.0, 0.0], 1: [0.4, 25.0]}, index=["age", "studies"])
+    >>> [text.get_text() for text in heat_map(shares, "Changed, %").axes[0].texts]
+    ['<1', '25']
     """
-    both = published.merge(ours, on=["variable", "measure"], suffixes=("_published", "_ours"))
-    measures = list(both["measure"].unique())
-    heights = [0.5 + 0.35 * (both["measure"] == measure).sum() for measure in measures]
-    figure, panels = _panels(heights, 0.3, sharex=False)
-    for measure, axes in zip(measures, panels.flat, strict=True):
-        rows = both[both["measure"] == measure].iloc[::-1]
-        places = np.arange(len(rows))
-        axes.hlines(places, rows["value_published"], rows["value_ours"], color=FAINT, linewidth=3)
-        paper = {"color": COLOURS[1], "markersize": 10, "fillstyle": "none", "markeredgewidth": 2}
-        axes.plot(rows["value_published"], places, "D", label="paper", **paper)
-        axes.plot(rows["value_ours"], places, "o", color=COLOURS[0], label="this run")
-        axes.set_yticks(places, rows["variable"])
-        axes.set_ylim(-0.6, len(rows) - 0.4)
-        axes.set_xlim(*((0.48, 1.0) if measure == "AUC" else (0.0, 1.0)))
-        axes.grid(axis="x")
-        axes.set_title(measure)
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5))
+    axes.pcolormesh(table, cmap="Blues", vmin=0, vmax=100, edgecolor=STYLE["grid.color"])
+    for (row, column), value in np.ndenumerate(table.to_numpy()):
+        if value > 0:
+            text, colour = f"{value:.0f}" if value >= 1 else "<1", "white" if value > 55 else INK
+            font = {"ha": "center", "va": "center", "size": 10, "color": colour}
+            axes.text(column + 0.5, row + 0.5, text, **font)
+    axes.set_xticks(np.arange(table.shape[1]) + 0.5, table.columns)
+    axes.set_yticks(np.arange(table.shape[0]) + 0.5, table.index)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.invert_yaxis()
+    axes.set_xlabel(xlabel)
+    _head(figure, title, {})
     return figure
 
 
-@drawn_quietly
-def trajectories(worlds: dict[str, pd.DataFrame], of: Sequence[str | tuple[str, str]]) -> Figure:
-    """Draw how a population moves: means of numbers, shares of levels, step by step.
+def histograms(
+    cohorts: Mapping[str, pd.DataFrame], variables: Sequence[str], title: str, bins=None, **options
+) -> Figure:
+    """Draw how numbers are distributed in each cohort, in per cent, a panel for each variable.
 
-    Parameters
-    ----------
-    worlds : dict of str to pandas.DataFrame
-        Name in the legend → long frame with columns `subject`, `t` and the variables.
-    of : sequence of str or (str, str)
-        One panel each: a numeric variable, or a categorical variable and its level.
-
-    Raises
-    ------
-    InputError
-        If a variable is missing in one of the worlds.
-
-    Examples
-    --------
-    >>> world = pd.DataFrame({"subject": [0, 1, 0, 1], "t": [0, 0, 1, 1], "age": [20, 40, 21, 41]})
-    >>> figure = trajectories({"seen": world}, ["age"])
-    >>> figure.axes[0].lines[0].get_ydata().tolist()
-    [30.0, 31.0]
+    Unless the edges of the bins are given, the axis is cut at the 0.5 and 99.5 percentiles of
+    the cohorts together, and whole numbers fall into bins of whole width.
     """
-    for name, world in worlds.items():
-        names = [entry if isinstance(entry, str) else entry[0] for entry in of]
-        _require_columns(world, ["t", *names], name)
-    figure, panels = _panels([1.75] * len(of), 0.6)
-    styles = ["-", "--", "-.", ":"]  # worlds that coincide stay visible
-    for entry, axes in zip(of, panels.flat, strict=True):
-        for k, (name, world) in enumerate(worlds.items()):
-            colour, line = COLOURS[k % len(COLOURS)], styles[k % len(styles)]
-            if isinstance(entry, str):
-                steps = world.groupby("t")[entry]
-                middle = steps.mean()
-                low, high = steps.quantile(0.25), steps.quantile(0.75)
-                axes.fill_between(middle.index, low, high, color=colour, alpha=0.13, linewidth=0)
-            else:
-                middle = 100 * (world[entry[0]] == entry[1]).groupby(world["t"]).mean()
-            axes.plot(middle.index, middle, line, color=colour, label=name)
-        axes.grid(axis="y")
-        if isinstance(entry, str):
-            axes.set_title(f"{entry}: mean and middle 50%")
-            _label_with_unit(axes, entry)
-        else:
-            axes.set_title(f"{entry[0]}: {entry[1]}")
-            axes.set_ylabel("% of subjects")
-            axes.set_ylim(bottom=0)
-    _axis_of_steps(panels[-1, 0], next(iter(worlds.values()))["t"])
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    parts = []
+    for variable in variables:
+        columns = _columns(cohorts, variable)
+        edges = _edges(pd.concat(columns.values())) if bins is None else bins
+        for name, values in columns.items():
+            shares = 100 * np.histogram(values, edges)[0] / max(1, len(values))
+            # A step reaches from its own edge to the next one; the first and the last start at 0.
+            steps = pd.DataFrame({"": [edges[0], *edges], "value": [0, *shares, 0]})
+            panel = f"{variable}, {UNITS[variable]}" if variable in UNITS else variable
+            parts.append(steps.assign(cohort=name, panel=panel, unit="%"))
+    table = pd.concat(parts)
+    table = table.assign(lower=0, upper=table["value"])
+    look = {"drawstyle": "steps-post", "linestyle": "-", "linewidth": 1.5}
+    frame = {"columns": min(2, len(variables)), "shared": False, "look": look}
+    return lines(table, "", title, "cohort", "panel", **frame, **options)
+
+
+def _edges(values: pd.Series) -> np.ndarray:
+    low, high = values.quantile([0.005, 0.995])
+    width = (high - low) / 25 or 1.0
+    if (values % 1 == 0).all():
+        width = max(1.0, np.ceil(width))
+        low -= 0.5
+    return low + width * np.arange(np.ceil((high - low) / width) + 1)
+
+
+def _columns(frames: Mapping[str, pd.DataFrame], variable: str) -> dict[str, pd.Series]:
+    for name, frame in frames.items():
+        if variable not in frame:
+            raise InputError(f"variable {variable!r} is not in {name}: {one_of(frame.columns)}")
+    return {name: frame[variable] for name, frame in frames.items()}
+
+
+def levels(cohorts: Mapping[str, pd.DataFrame], variables: Sequence[str], title: str) -> Figure:
+    """Draw how often levels of variables are taken in each cohort, in per cent.
+
+    Of a variable with more than 16 levels, the six that are most frequent in the first cohort
+    are drawn, and the others together.
+    """
+    parts = []
+    for variable in variables:
+        columns = _columns(cohorts, variable).items()
+        counts = {name: c.value_counts(normalize=True, sort=False) for name, c in columns}
+        shares = 100 * pd.DataFrame(counts).fillna(0.0)
+        if len(shares) > MOST_LEVELS:
+            kept = shares.iloc[:, 0].nlargest(FEW_LEVELS).index
+            others = shares.drop(index=kept)
+            shares = shares.loc[kept]
+            shares.loc[f"{len(others)} others"] = others.sum()
+        parts.append(shares.melt(var_name="cohort", ignore_index=False).assign(variable=variable))
+    table = pd.concat(parts).rename_axis("level").reset_index()
+    table["level"] = [textwrap.shorten(str(level), 18) for level in table["level"]]
+    frame = {"columns": min(2, len(variables)), "shared": False}
+    return bars(table.assign(unit="% of each group"), "level", title, "cohort", "variable", **frame)
+
+
+@drawn_quietly
+def overlap(groups: Mapping[str, pd.Series]) -> Figure:
+    """Draw how the propensity of a treatment, from 0 to 1, is distributed in groups of subjects.
+
+    The axis of shares is logarithmic: rare subjects are the ones that overlap is about.
+    """
+    frames = {name: propensity.to_frame("propensity") for name, propensity in groups.items()}
+    options = {"bins": np.linspace(0, 1, 21), "xlim": (0, 1), "yscale": "log", "height": 2.2}
+    figure = histograms(frames, ["propensity"], "Where the groups overlap", **options)
+    figure.axes[0].yaxis.set_major_formatter("{x:g}")
     return figure
 
 
+def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str]) -> Figure:
+    r"""Draw how often an outcome has a level, for each level of other variables, in per cent.
+
+    A line reaches 1.96 standard errors to both sides of a share,
+    :math:`\sqrt{s(1-s)/n}`; levels with fewer than 30 subjects are left out.
+    """
+    known = frame[outcome].cat.categories
+    if level not in known:
+        raise InputError(f"level {level!r} of {outcome} is unknown: {one_of(known)}")
+    reached = 100 * (frame[outcome] == level)
+    groups = {name: reached.groupby(frame[name], observed=False) for name in by}
+    table = pd.concat({name: group.agg(["mean", "size"]) for name, group in groups.items()})
+    table = table[table["size"] >= 30]  # below, the normal interval means little
+    value = table["mean"]
+    half = 1.96 * np.sqrt(value * (100 - value) / table["size"])
+    unit = "% of the subjects with this level"
+    table = table.assign(value=value, lower=value - half, upper=value + half, unit=unit)
+    table = table.rename_axis(["variable", "level"]).reset_index()
+    frame = {"columns": min(2, len(by)), "line": {"everyone": reached.mean()}}
+    return intervals(table, "level", f"Who has {outcome} {level}", panel="variable", **frame)
+
+
+def trajectories(worlds: Mapping[str, pd.DataFrame], of: Sequence[str | tuple[str, str]]) -> Figure:
+    """Draw how a population moves: means and quartiles of numbers, shares of levels.
+
+    Worlds are long frames with a column `t`. A panel shows a numeric variable, or a categorical
+    variable and its level.
+    """
+    parts = []
+    for entry in of:
+        variable, level = (entry, None) if isinstance(entry, str) else entry
+        for name, column in _columns(worlds, variable).items():
+            values = column if level is None else 100 * (column == level)
+            steps = values.groupby(worlds[name]["t"].rename("step t"))
+            part = pd.DataFrame({"value": steps.mean()})
+            panel, unit = f"{variable}: {level}", "% of subjects"
+            if level is None:
+                panel, unit = f"{variable}: mean and middle 50%", UNITS.get(variable, "")
+                part = part.assign(lower=steps.quantile(0.25), upper=steps.quantile(0.75))
+            parts.append(part.assign(world=name, panel=panel, unit=unit))
+    table = pd.concat(parts).reset_index()
+    return lines(table, "step t", "The same subjects in every world", "world", "panel")
+
+
 @drawn_quietly
-def one_subject(worlds: dict[str, pd.DataFrame], subject: int, variables: Sequence[str]) -> Figure:
+def one_subject(
+    worlds: Mapping[str, pd.DataFrame], subject: int, variables: Sequence[str]
+) -> Figure:
     """Follow one subject through two worlds; steps at which they differ are shaded.
 
-    Levels of a categorical variable stand on the vertical axis in their own
-    order, those that the subject visits in either world.
-
-    Parameters
-    ----------
-    worlds : dict of str to pandas.DataFrame
-        Two worlds: name in the legend → long frame with `subject`, `t` and the variables.
-    subject : int
-        Whom to follow.
-    variables : sequence of str
-        One panel each, below each other.
-
-    Raises
-    ------
-    InputError
-        If there are not two worlds, or one lacks the subject or a variable.
-
-    Examples
-    --------
-    >>> world = pd.DataFrame({"subject": [7, 7], "t": [0, 1], "age": [20, 21]})
-    >>> other = world.assign(age=[20, 30])
-    >>> figure = one_subject({"seen": world, "other": other}, subject=7, variables=["age"])
-    >>> len(figure.axes[0].patches)  # they differ at one step
-    1
+    Of a categorical variable, the levels that the subject visits stand on the vertical axis.
     """
     if len(worlds) != 2:
         raise InputError(f"a subject is followed through two worlds: found {len(worlds)}")
-    lives = {}
-    for name, world in worlds.items():
-        _require_columns(world, ["subject", "t", *variables], name)
-        lives[name] = world[world["subject"] == subject].set_index("t").sort_index()
-        if lives[name].empty:
+    for name, subjects in _columns(worlds, "subject").items():
+        if subject not in set(subjects):
             raise InputError(f"subject {subject} does not live in world {name!r}")
-    one, other = lives.values()
-    scales = {name: _levels_visited(one[name], other[name]) for name in variables}
-    heights = [1.0 if levels is None else 0.45 + 0.3 * len(levels) for levels in scales.values()]
-    figure, panels = _panels(heights, 0.28 * len(variables) + 0.7)
-    for name, axes in zip(variables, panels.flat, strict=True):
-        levels = scales[name]
-        for step in one.index[one[name].astype(object) != other[name].astype(object)]:
-            axes.axvspan(step - 0.5, step + 0.5, color="#F6E7B4", linewidth=0)
-        for k, (world, life) in enumerate(lives.items()):
-            values = life[name] if levels is None else life[name].astype(str).map(levels.index)
-            axes.plot(
-                life.index,
-                values,
-                marker="os"[k],
-                markersize=(7, 4)[k],
-                linestyle=("-", "--")[k],
-                drawstyle="steps-mid",
-                color=COLOURS[k],
-                label=world,
-            )
-        if levels is None:
-            _label_with_unit(axes, name)
-            axes.margins(y=0.2)
-        else:
-            axes.set_yticks(range(len(levels)), levels)
-            axes.set_ylim(-0.6, len(levels) - 0.4)
-        axes.set_title(name)
-    _axis_of_steps(panels[-1, 0], one.index)
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    one, other = (world[world["subject"] == subject].set_index("t") for world in worlds.values())
+    parts, visited = [], {}
+    for variable in variables:
+        _columns(worlds, variable)
+        life = pd.concat([one[variable], other[variable]], keys=worlds, names=["world", "step t"])
+        if isinstance(life.dtype, pd.CategoricalDtype):
+            life = life.cat.remove_unused_categories()
+            visited[variable], life = life.cat.categories, life.cat.codes
+        unit = UNITS.get(variable, f"level of {variable}")
+        parts.append(life.rename("value").reset_index().assign(variable=variable, unit=unit))
+    title, look = f"Subject {subject} in two worlds", {"drawstyle": "steps-mid"}
+    figure = lines(pd.concat(parts), "step t", title, "world", "variable", height=1.3, look=look)
+    for axes, variable in zip(figure.axes, variables, strict=True):
+        for step in one.index[one[variable].astype(object) != other[variable].astype(object)]:
+            axes.axvspan(step - 0.5, step + 0.5, color="#F6E7B4", linewidth=0, zorder=0)
+        if variable in visited:
+            axes.set_yticks(range(len(visited[variable])), visited[variable])
+            axes.set_ylabel("")
+        axes.margins(y=0.2)
     return figure
-
-
-@drawn_quietly
-def changed(shares: pd.DataFrame) -> Figure:
-    """Draw what an intervention changes and what it leaves alone, as a heat map.
-
-    Parameters
-    ----------
-    shares : pandas.DataFrame
-        Variables × steps: the share (0 to 1) of subjects whose value differs
-        between two worlds, as :func:`lib.scm.comparison.share_changed` gives it.
-
-    Cells say per cent; an empty cell is a value that nobody's world changes.
-
-    Examples
-    --------
-    >>> shares = pd.DataFrame({0: [0.0, 0.0], 1: [0.0, 0.25]}, index=["age", "studies"])
-    >>> [text.get_text() for text in changed(shares).axes[0].texts]
-    ['25']
-    """
-    rows, columns = shares.shape
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * rows + 1.0), layout="constrained")
-    axes.imshow(100 * shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
-    for row in range(rows):
-        for column in range(columns):
-            share = shares.iloc[row, column]
-            if share > 0:
-                text = "<1" if share < 0.01 else f"{100 * share:.0f}"
-                colour = "white" if share > 0.55 else INK
-                axes.text(column, row, text, ha="center", va="center", color=colour, size=10)
-    axes.set_xticks(range(columns), shares.columns)
-    axes.set_yticks(range(rows), shares.index)
-    axes.set_xlabel("step t")
-    axes.set_title("Subjects whose value differs, %")
-    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="#E6E8EB", linewidth=1)
-    axes.tick_params(which="both", length=0)
-    axes.spines[:].set_visible(False)
-    return figure
-
-
-@drawn_quietly
-def overlap(groups: dict[str, pd.Series]) -> Figure:
-    """Draw how the propensity of a treatment is distributed in each group of subjects.
-
-    Shares of each group in per cent, on a logarithmic axis: rare subjects are
-    the ones that overlap is about.
-
-    Parameters
-    ----------
-    groups : dict of str to pandas.Series
-        Name in the legend → propensities, from 0 to 1, of the subjects of a group.
-
-    Examples
-    --------
-    >>> figure = overlap({"treated": pd.Series([0.9, 0.8]), "others": pd.Series([0.1, 0.2])})
-    >>> figure.axes[0].get_xlabel()
-    'propensity'
-    """
-    figure, axes = plt.subplots(figsize=(WIDTH, 3.0), layout="constrained")
-    edges = np.linspace(0, 1, 21)
-    for k, (name, propensities) in enumerate(groups.items()):
-        _outline(axes, propensities, edges, COLOURS[k], label=name)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlim(0, 1)
-    axes.set_xlabel("propensity")
-    axes.set_ylabel("% of the group")
-    axes.set_title("Where the groups overlap")
-    figure.legend(loc="outside upper left", ncols=2)
-    return figure
-
-
-def _panels(heights: Sequence[float], room: float, columns: int = 1, sharex: bool = True) -> tuple:
-    """Return a figure, with room for titles and legend (inches), and its panels, row by row."""
-    return plt.subplots(
-        len(heights),
-        columns,
-        figsize=(WIDTH, sum(heights) + room),
-        height_ratios=heights,
-        sharex=sharex,
-        squeeze=False,
-        layout="constrained",
-    )
-
-
-def _require_columns(frame: pd.DataFrame, names: Sequence[str], holder: str) -> None:
-    for name in names:
-        if name not in frame.columns:
-            raise InputError(f"variable {name!r} is not in {holder}: {one_of(frame.columns)}")
-
-
-def _panel_height(column: pd.Series) -> float:
-    """Give a panel of bars room for its levels, in inches."""
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return 1.9
-    levels = len(column.cat.categories)
-    return 0.8 + 0.21 * (levels if levels <= MOST_LEVELS else FEW_LEVELS + 1)
-
-
-def _bars_of_levels(axes: Axes, values: dict[str, pd.Series]) -> None:
-    shares = {
-        cohort: 100 * column.value_counts(normalize=True, sort=False)
-        for cohort, column in values.items()
-    }
-    table = pd.DataFrame(shares).fillna(0.0)
-    if len(table) > MOST_LEVELS:
-        kept = table.iloc[:, 0].nlargest(FEW_LEVELS).index
-        others = table.drop(index=kept)
-        table = table.loc[kept]
-        table.loc[f"{len(others)} others"] = others.sum()
-    table = table.iloc[::-1]  # the first level at the top
-    places, height = np.arange(len(table)), 0.8 / len(values)
-    for k, cohort in enumerate(table):
-        offset = ((len(values) - 1) / 2 - k) * height
-        axes.barh(places + offset, table[cohort], height, color=COLOURS[k])
-    axes.set_yticks(places, [textwrap.shorten(str(level), 18) for level in table.index])
-    axes.set_ylim(-0.6, len(table) - 0.4)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x")
-    axes.set_xlabel("%")
-
-
-def _histograms(axes: Axes, values: dict[str, pd.Series], unit: str) -> None:
-    together = pd.concat(list(values.values()))
-    low, high = together.quantile([0.005, 0.995])
-    width = (high - low) / 25 or 1.0
-    if (together % 1 == 0).all():  # whole numbers fall into bins of whole width
-        width = max(1.0, np.ceil(width))
-        low -= 0.5
-    edges = low + width * np.arange(np.ceil((high - low) / width) + 1)
-    for k, column in enumerate(values.values()):
-        _outline(axes, column, edges, COLOURS[k])
-    axes.grid(axis="y")
-    axes.set_ylabel("%")
-    axes.set_xlabel(unit)
-    axes.locator_params(axis="x", nbins=2 if unit == DOLLARS else 4)
-    if unit == DOLLARS:
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-
-
-def _outline(axes: Axes, values: pd.Series, edges: np.ndarray, colour: str, label=None) -> None:
-    shares = 100 * np.histogram(values, edges)[0] / max(1, len(values))
-    axes.stairs(shares, edges, color=colour, linewidth=1.5, label=label)
-    axes.stairs(shares, edges, color=colour, alpha=0.2, fill=True)
-
-
-def _label_with_unit(axes: Axes, variable: str) -> None:
-    axes.set_ylabel(UNITS.get(variable, ""))
-    if UNITS.get(variable) == DOLLARS:
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-
-
-def _axis_of_steps(axes: Axes, steps: pd.Index | pd.Series) -> None:
-    axes.set_xticks(sorted(set(steps)))
-    axes.set_xlabel("step t")
-
-
-def _levels_visited(one: pd.Series, other: pd.Series) -> list[str] | None:
-    """Name the levels that a subject visits in either world; None for a number."""
-    if not isinstance(one.dtype, pd.CategoricalDtype):
-        return None
-    visited = {*one.astype(str), *other.astype(str)}
-    return [str(level) for level in one.cat.categories if str(level) in visited]

@@ -1,5 +1,8 @@
 """Figures show what the tables say, and leave matplotlib as they found it."""
 
+import io
+
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
@@ -46,17 +49,113 @@ def tick_labels(axes):
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-def test_figures_are_drawn_in_our_style_and_no_setting_is_left_behind(graph):
-    before = dict(plt.rcParams)
-    figure = plots.causal_graph(graph)
-    assert dict(plt.rcParams) == before
-    assert plt.get_fignums() == []
-    assert figure.get_dpi() == plots.STYLE["figure.dpi"]
-    figure.canvas.draw()
+@pytest.fixture
+def every_shape(graph):
+    """One drawing of each shape, as a function without arguments."""
+    tidy = pd.DataFrame({"row": ["a", "b"], "t": [0, 1], "value": [1.0, 2.0], "of": ["x", "y"]})
+    tidy = tidy.assign(lower=0.5, upper=3.0)
+    return [
+        lambda: plots.intervals(tidy, "row", "Ranges", "of", line={"one": 1.0}),
+        lambda: plots.lines(tidy, "t", "A band", panel="of", columns=2),
+        lambda: plots.bars(tidy, "row", "Bars", "of", stacked=True),
+        lambda: plots.histograms({"all": tidy}, ["value"], "Steps"),
+        lambda: plots.causal_graph(graph, into="income"),
+        lambda: plots.heat_map(tidy[["value", "lower"]], "Heat"),
+    ]
+
+
+def written(figure):
+    """The bytes of a figure, as a notebook saves it."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", bbox_inches="tight")
+    return file.getvalue()
+
+
+def test_figures_are_drawn_in_our_style_and_no_setting_is_left_behind(every_shape):
+    before, converters = dict(plt.rcParams), dict(mpl.units.registry)
+    for draw in every_shape:
+        figure = draw()
+        assert dict(plt.rcParams) == before
+        assert mpl.units.registry == converters
+        assert plt.get_fignums() == []
+        assert figure.get_dpi() == plots.STYLE["figure.dpi"]
+        assert figure.get_figwidth() == plots.WIDTH
+        figure.canvas.draw()
+
+
+def test_the_bytes_of_a_figure_are_the_same_twice_whatever_matplotlib_is_set_to(every_shape):
+    for draw in every_shape:
+        first = written(draw())
+        assert written(draw()) == first
+        with plt.rc_context({"font.size": 30, "xtick.color": "red", "lines.linewidth": 9}):
+            assert written(draw()) == first
+
+
+def test_every_shape_but_a_graph_has_a_title_and_tells_its_series_apart(every_shape):
+    titles, names = [], []
+    for draw in every_shape:
+        for legend in draw().legends:
+            titles.append(legend.get_title().get_text())
+            names.append([text.get_text() for text in legend.get_texts()])
+    assert titles == ["Ranges", "A band", "Bars", "Steps", "Heat"]
+    assert names == [["one", "x", "y"], [], ["x", "y"], ["all"], []]
+
+
+def test_intervals_reach_from_lower_to_upper_and_values_are_where_they_belong():
+    table = pd.DataFrame(
+        {"learner": ["T", "S", "T"], "of": ["a", "a", "b"], "value": [0.3, 0.1, 0.2]}
+    )
+    table = table.assign(lower=[0.2, 0.15, np.nan], upper=[0.5, 0.4, np.nan])
+    axes = plots.intervals(table, "learner", "R²", "of").axes[0]
+    assert tick_labels(axes) == ["T", "S"]
+    assert axes.yaxis_inverted()
+    drawn = {
+        container.get_label(): (container[0].get_xydata().tolist(), container[2])
+        for container in axes.containers
+    }
+    assert [drawn[name][0] for name in "ab"] == [[[0.3, 0], [0.1, 1]], [[0.2, 0]]]
+    (ranges,) = drawn["a"][1]
+    ends = [segment[:, 0].tolist() for segment in ranges.get_segments()]
+    # A value below its range has a range all the same: it starts at the value.
+    np.testing.assert_allclose(ends, [[0.2, 0.5], [0.1, 0.4]])
+
+
+def test_panels_of_one_unit_share_their_scale_and_others_do_not():
+    table = pd.DataFrame({"t": [0, 1] * 3, "of": np.repeat([*"abc"], 2)})
+    table = table.assign(value=[0, 1, 0, 5, 0, 1_000], unit=np.repeat(["%", "%", "dollars"], 2))
+    a, b, c = plots.lines(table, "t", "Shared", panel="of").axes
+    assert a.get_ylim() == b.get_ylim() != c.get_ylim()
+    assert [axes.get_ylabel() for axes in (a, b, c)] == ["%", "%", "dollars"]
+    assert [axes.get_title("left") for axes in (a, b, c)] == [*"abc"]
+    alone = plots.lines(table, "t", "Apart", panel="of", shared=False).axes
+    assert alone[0].get_ylim() != alone[1].get_ylim()
+
+
+def test_dots_have_bars_and_lines_have_bands():
+    table = pd.DataFrame({"t": [0, 1], "value": [1.0, 2.0], "lower": 0.0, "upper": 3.0})
+    line, dots = (plots.lines(table, "t", "", look=look).axes[0] for look in ({}, plots.DOTS))
+    assert (len(line.collections), len(line.containers)) == (1, 0)
+    assert (len(dots.collections), len(dots.containers)) == (1, 1)
+    band = line.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == (0, 3)
+    assert [s[:, 1].tolist() for s in dots.containers[0][2][0].get_segments()] == [[0, 3], [0, 3]]
+
+
+def test_bars_stand_beside_or_after_each_other_in_the_order_of_the_table():
+    table = pd.DataFrame({"who": [*"bbaa"], "cell": [*"yxyx"], "value": [1.0, 2.0, 3.0, 4.0]})
+    stacked = plots.bars(table, "who", "", "cell", stacked=True).axes[0]
+    assert tick_labels(stacked) == ["b", "a"]
+    assert [(bar.get_x(), bar.get_width()) for bar in stacked.patches] == [
+        (0, 1), (0, 3), (1, 2), (3, 4)
+    ]  # fmt: skip
+    beside = plots.bars(table, "who", "", "cell").axes[0]
+    assert [bar.get_x() for bar in beside.patches] == [0, 0, 0, 0]
+    y_of_b, y_of_a, x_of_b, x_of_a = (bar.get_y() + bar.get_height() / 2 for bar in beside.patches)
+    assert -0.5 < y_of_b < 0 < x_of_b < 0.5 < y_of_a < 1 < x_of_a < 1.5
 
 
 def test_bars_are_the_shares_of_the_table(adult):
-    figure = plots.marginals({"Adult": adult}, ["marital-status"])
+    figure = plots.levels({"Adult": adult}, ["marital-status"], "Adult")
     bars = dict(
         zip(
             tick_labels(figure.axes[0]),
@@ -69,33 +168,38 @@ def test_bars_are_the_shares_of_the_table(adult):
 
 
 def test_ordered_levels_keep_their_order_and_many_levels_are_summed_up(adult):
-    figure = plots.marginals({"Adult": adult}, ["education", "native-country"])
+    figure = plots.levels({"Adult": adult}, ["education", "native-country"], "Adult")
     education, country = figure.axes
-    assert tick_labels(education)[::-1] == EDUCATION_LEVELS
-    assert tick_labels(country)[::-1][0] == "United-States"
-    assert tick_labels(country)[0] == "35 others"
+    assert education.yaxis_inverted() and country.yaxis_inverted()
+    assert tick_labels(education) == EDUCATION_LEVELS
+    assert tick_labels(country)[0] == "United-States"
+    assert tick_labels(country)[-1] == "35 others"
     assert sum(bar.get_width() for bar in country.patches) == pytest.approx(100)
 
 
 def test_histograms_of_two_cohorts_share_their_bins(adult):
-    figure = plots.marginals({"all": adult, "half": adult[::2]}, ["age"])
-    outlines = [patch.get_data() for patch in figure.axes[0].patches]
-    assert len(outlines) == 4  # a line and a shade for each cohort
-    for values, edges, _ in outlines:
-        np.testing.assert_array_equal(edges, outlines[0].edges)
-        assert 98 <= values.sum() <= 100  # the axis is cut at 0.5 % on each side
+    figure = plots.histograms({"all": adult, "half": adult[::2]}, ["age"], "Age")
+    outlines = [line.get_xydata() for line in figure.axes[0].lines]
+    assert len(outlines) == len(figure.axes[0].collections) == 2  # each with a shade
+    for outline in outlines:
+        np.testing.assert_array_equal(outline[:, 0], outlines[0][:, 0])
+        # A step has the height of its left end; the axis is cut at 0.5 % on each side.
+        assert 98 <= outline[1:-1, 1].sum() <= 100
+        assert outline[0, 1] == outline[-1, 1] == 0
 
 
 def test_whole_numbers_are_not_combed_by_the_bins(adult):
-    figure = plots.marginals({"Adult": adult}, ["education-num"])
-    edges = figure.axes[0].patches[0].get_data().edges
+    figure = plots.histograms({"Adult": adult}, ["education-num"], "Education")
+    edges = figure.axes[0].lines[0].get_xdata()[1:]
     np.testing.assert_array_equal(np.diff(edges), 1.0)
     assert (edges % 1 == 0.5).all()
 
 
 def test_a_missing_variable_is_refused(adult, world):
     with pytest.raises(InputError, match="'studies' is not in Adult: expected one of age"):
-        plots.marginals({"Adult": adult}, ["studies"])
+        plots.levels({"Adult": adult}, ["studies"], "Adult")
+    with pytest.raises(InputError, match="'studies' is not in Adult: expected one of age"):
+        plots.histograms({"Adult": adult}, ["studies"], "Adult")
     with pytest.raises(InputError, match="'age' is not in seen"):
         plots.trajectories({"seen": world}, ["age"])
     with pytest.raises(InputError, match="level '>1M' of income is unknown"):
@@ -107,6 +211,10 @@ def test_shares_by_level_are_means_and_rare_levels_are_left_out(adult):
     rich = 100 * (adult["income"] == ">50K")
     assert "Without-pay" not in tick_labels(axes)  # 14 people
     points = dict(zip(tick_labels(axes), axes.lines[1].get_xdata(), strict=True))
+    (ranges,) = axes.containers[0][2]
+    width = ranges.get_segments()[tick_labels(axes).index("Private")][:, 0]
+    share, n = points["Private"] / 100, (adult["workclass"] == "Private").sum()
+    assert width[1] - width[0] == pytest.approx(2 * 196 * (share * (1 - share) / n) ** 0.5)
     assert points["Private"] == pytest.approx(rich[adult["workclass"] == "Private"].mean())
     assert axes.lines[0].get_xdata()[0] == pytest.approx(rich.mean())
 
@@ -155,31 +263,6 @@ def test_a_cycle_and_an_unknown_variable_are_refused(graph):
         plots.causal_graph(graph, into="wealth")
 
 
-def test_fit_quality_draws_both_values_of_every_published_variable():
-    published = pd.DataFrame(
-        {"variable": ["education", "hours"], "measure": ["AUC", "R²"], "value": [0.68, 0.28]}
-    )
-    ours = pd.DataFrame(
-        {
-            "variable": ["age", "hours", "education"],
-            "measure": ["R²", "R²", "AUC"],
-            "value": [0.0, 0.3, 0.7],
-        }
-    )
-    figure = plots.fit_quality(ours, published)
-    drawn = {
-        (tick_labels(axes)[0], line.get_label()): line.get_xdata()[0]
-        for axes in figure.axes
-        for line in axes.lines
-    }
-    assert drawn == {
-        ("education", "paper"): 0.68,
-        ("education", "this run"): 0.7,
-        ("hours", "paper"): 0.28,
-        ("hours", "this run"): 0.3,
-    }
-
-
 def test_trajectories_are_means_quantiles_and_shares(world):
     figure = plots.trajectories({"seen": world}, ["income", ("studies", "Full-time")])
     income, studies = figure.axes
@@ -210,10 +293,12 @@ def test_a_subject_needs_two_worlds_and_a_life_in_both(world):
 
 def test_the_heat_map_says_per_cent_and_leaves_the_unchanged_empty():
     shares = pd.DataFrame({0: [0.0, 0.0], 1: [0.004, 0.256]}, index=["age", "studies"])
-    assert texts(plots.changed(shares)) == ["<1", "26"]
+    assert texts(plots.heat_map(100 * shares, "Changed, %")) == ["<1", "26"]
 
 
 def test_overlap_draws_the_share_of_each_group():
     figure = plots.overlap({"a": pd.Series([0.02, 0.02, 0.98, 0.98]), "b": pd.Series([0.5])})
-    shares, _, _ = figure.axes[0].patches[0].get_data()
-    assert shares[0] == 50 and shares[-1] == 50 and shares.sum() == 100
+    edges, shares = figure.axes[0].lines[0].get_data()
+    assert shares[1] == 50 and shares[-2] == 50 and shares.sum() == 100
+    np.testing.assert_allclose(edges[1:], np.linspace(0, 1, 21))
+    assert figure.axes[0].get_yscale() == "log"

@@ -61,15 +61,20 @@ def test_nodes_have_places_of_their_own():
 def test_bars_of_responses_fill_the_whole(quantities):
     axes = plots.responses(quantities).axes[0]
     widths = np.array([bar.get_width() for bar in axes.patches]).reshape(3, len(quantities))
+    pairs = [f"{cause} → {effect}" for cause, effect in quantities.index]
+    assert [label.get_text() for label in axes.get_yticklabels()] == pairs
     assert widths.sum(axis=0) == pytest.approx(100)
     assert widths[1] == pytest.approx(100 * quantities["PNS"].to_numpy())
 
 
-def test_distribution_functions_end_at_one():
+def test_distribution_functions_end_at_a_hundred_per_cent():
     figure = plots.shares_below({"few": [0.1, 0.4, 0.2], "one": [0.01]}, "PNS", mark=0.05)
     few, one, mark = figure.axes[0].lines
-    assert few.get_ydata()[-1] == one.get_ydata()[-1] == 1
-    assert sorted(set(few.get_xdata()[1:])) == [0.1, 0.2, 0.4]
+    assert few.get_ydata()[-1] == one.get_ydata()[-1] == 100
+    assert few.get_drawstyle() == "steps-post"
+    np.testing.assert_allclose(
+        few.get_xydata(), [[0.1, 0], [0.1, 100 / 3], [0.2, 200 / 3], [0.4, 100]]
+    )
     assert set(mark.get_xdata()) == {0.05}
 
 
@@ -79,6 +84,8 @@ def test_errors_are_drawn_within_their_band():
     table = table.assign(low=0.9 * table["expected"], high=1.1 * table["expected"])
     axes = plots.convergence(table).axes[0]
     assert axes.lines[-1].get_ydata().tolist() == [0.05, 0.02]
+    band = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((0.9 * 0.02, 1.1 * 0.04))
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
@@ -89,9 +96,9 @@ def test_estimates_of_every_reasoner_have_a_panel(scores):
     titles = [axes.get_title("left").replace("\n", " ") for axes in panels]
     assert titles == list(scores)
     for axes in panels:
-        _, parts, whole = axes.lines
+        parts, whole, _ = axes.lines
         assert (len(parts.get_xdata()), len(whole.get_xdata())) == (3 * 5, 3 * 1)
-    _, parts, whole = panels[2].lines
+    parts, whole, _ = panels[2].lines
     assert set(parts.get_ydata()) == set(whole.get_ydata()) == {1.0}, "an echo believes in effects"
 
 

@@ -1,0 +1,91 @@
+"""Figures of metrics show what the tables say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.effects import plots
+from lib.errors import InputError
+
+
+def tick_labels(axes):
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def dots(axes):
+    """Where the dots of every series are, by what the legend says."""
+    return {c.get_label(): c[0].get_xydata().tolist() for c in axes.containers}
+
+
+@pytest.fixture
+def metrics():
+    table = pd.DataFrame({"estimator": [*"stm"] * 2, "metric": ["R²"] * 3 + ["AE"] * 3})
+    table["value"] = [0.1, 0.3, np.nan, 50.0, 70.0, 60.0]
+    return table.assign(lower=table["value"] - 0.05, upper=table["value"] + 0.05)
+
+
+def test_the_best_estimator_is_at_the_top(metrics):
+    runs = {"this run": metrics}
+    names = {"s": "S-learner", "t": "T-learner", "m": "Matching"}
+    r2 = plots.ranking(runs, "R²", "share", names, line={"ceiling": 0.4}).axes[0]
+    assert tick_labels(r2) == ["T-learner", "S-learner"]
+    assert r2.lines[0].get_label() == "ceiling" and set(r2.lines[0].get_xdata()) == {0.4}
+    error = plots.ranking(runs, "AE", "dollars", names)
+    assert tick_labels(error.axes[0]) == ["S-learner", "Matching", "T-learner"]
+    assert error.get_supxlabel() == "dollars"
+
+
+def test_published_metrics_stand_in_the_rows_of_this_run(metrics):
+    paper = pd.DataFrame({"estimator": [*"xts"], "metric": "R²", "value": [0.9, 0.25, 0.2]})
+    axes = plots.ranking({"this run": metrics, "paper": paper}, "R²", "share").axes[0]
+    assert tick_labels(axes) == ["t", "s"]
+    assert dots(axes) == {"this run": [[0.3, 0], [0.1, 1]], "paper": [[0.25, 0], [0.2, 1]]}
+
+
+def test_an_unknown_metric_is_refused(metrics):
+    with pytest.raises(InputError, match="metric 'R2' is unknown: expected one of R², AE"):
+        plots.ranking({"this run": metrics}, "R2", "share")
+
+
+def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
+    table = pd.DataFrame({"subjects": [50, 90, 2], "sampled": [1.0, 2.0, 9_000.0]})
+    table = table.assign(**{"standard error": [0.1, 0.2, np.nan]}, mine=[1.5, np.nan, 3.0])
+    figure = plots.by_group(table, "level", {"mine": "My learner"})
+    (axes,) = figure.axes
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "My learner",
+        "sampled truth",
+    ]
+    assert -10 < axes.get_ylim()[0] < 0.8 and 2.4 < axes.get_ylim()[1] < 10
+    (ranges,) = axes.containers[1][2]
+    np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.196, 1 + 0.196])
+    assert figure.get_supxlabel() == "level" and axes.get_ylabel() == "mean effect, US dollars"
+
+
+def test_choices_are_ordered_by_each_criterion_and_the_first_has_a_ring():
+    table = pd.DataFrame({"R-loss": [2.0, 1.0, 3.0], "plug-in": [1.0, np.nan, 2.0]})
+    table = table.assign(**{"R²": [0.3, 0.4, -7.0]}).set_axis(["s-a", "t-b", "t-c"])
+    loss, plug_in = plots.choices(table).axes
+    assert [axes.get_title("left") for axes in (loss, plug_in)] == ["R-loss", "plug-in"]
+    assert dots(loss) == {
+        "S-learners": [[2, 0.3]],
+        "T-learners": [[1, 0.4]],
+        "R² below −1": [[3, -1]],
+        "picked": [[1, 0.4]],
+    }
+    assert dots(plug_in)["picked"] == [[1, 0.3]]
+    assert set(loss.lines[0].get_ydata()) == {0.4}, "the best of them"
+
+
+def test_regrets_are_those_of_every_study_and_their_means():
+    first, second = (
+        pd.DataFrame({"regret": regret}, index=["R-loss", "plug-in"])
+        for regret in ([0.1, 0.3], [0.2, 0.5])
+    )
+    means = (first + second) / 2
+    means = means.assign(**{"regret lower": -0.1, "regret upper": 0.9})
+    axes = plots.regrets([first, second], means).axes[0]
+    assert tick_labels(axes) == ["R-loss", "plug-in"]
+    found = dots(axes)
+    np.testing.assert_allclose(found["mean, 95 % interval"], [[0.15, 0], [0.4, 1]])
+    assert found["one study"] == [[0.1, 0], [0.3, 1], [0.2, 0], [0.5, 1]]
