@@ -36,13 +36,7 @@ _NONE = inspect.Parameter.empty
 
 
 class EconML(BaseEstimator):
-    """An estimator of EconML, which calls covariates X and wants the outcome first.
-
-    Parameters
-    ----------
-    estimator
-        Unfitted, for a binary treatment.
-    """
+    """An estimator of EconML, which calls covariates X and wants the outcome first."""
 
     def __init__(self, estimator):
         self.estimator = estimator
@@ -66,27 +60,16 @@ class EconML(BaseEstimator):
         return np.ravel(self.estimator_.effect(np.asarray(covariates, dtype=float)))
 
     def takes_missing(self) -> bool:
-        """Return that there is none: EconML wants to be asked for a way."""
+        """Say no: EconML wants to be asked for a way."""
         return False
 
 
 def adapted(name: str, options: dict, seed: int = 0):
-    """Return an unfitted estimator of another module.
+    """Return an unfitted estimator of another module, by `module:Class`.
 
-    Parameters
-    ----------
-    name : str
-        `module:Class`; a class of the notebook that calls is `__main__:Class`.
-    options : dict
-        Of its constructor.
-    seed : int
-        Of base learners, and of a constructor that takes a `random_state`.
-
-    Raises
-    ------
-    InputError
-        If it cannot be loaded, has no such option, or has no method `fit`; for EconML, if
-        the class needs more than covariates, treatment and outcome.
+    `options` are those of its constructor; `seed` is that of base learners, and of a constructor
+    that takes a `random_state`. A class of EconML that needs more than covariates, treatment and
+    outcome is refused.
 
     Examples
     --------

@@ -23,26 +23,13 @@ from lib.errors import InputError, check_count, one_of
 #: Settings that the paper's random search draws (its Section 5).
 RANDOM_SETTINGS = 20
 
-Grids = str | os.PathLike | dict
-
 
 class Estimate(NamedTuple):
     """What an estimator found.
 
-    Attributes
-    ----------
-    ate : float
-        Its average effect, on the test subjects if it has `effect`.
-    effects : numpy.ndarray or None, shape (m,)
-        Its effect of every test subject; None if it estimates the average only.
-    criterion : str
-        `AUC`, `R²`, or empty.
-    score : float
-        The cross-validated criterion.
-    settings : str
-        What selection chose.
-    seconds : float
-        CPU time of selection and fit.
+    Its average effect (of the test subjects, if it has `effect`); its effects of the test
+    subjects, shape (m,), if it estimates more than the average; `AUC`, `R²` or nothing as the
+    criterion, and the cross-validated score; what selection chose; and the CPU time of all.
     """
 
     ate: float
@@ -59,7 +46,7 @@ def benchmark(
     treated: pd.DataFrame | str | os.PathLike | None = None,
     *,
     estimators: Iterable[str] = PAPER,
-    grids: Grids = GRIDS,
+    grids: str | os.PathLike | dict = GRIDS,
     selection: str = "grid",
     n_settings: int = RANDOM_SETTINGS,
     bootstraps: int = 1_000,
@@ -80,14 +67,10 @@ def benchmark(
         Names of the estimator file, or `module:Class`; the paper's eleven by default.
     grids : path or dict
         An estimator file.
-    selection : {"grid", "random"}
-        All settings, or some at random.
-    n_settings : int
-        How many settings a random search tries.
-    bootstraps : int
-        Resamples of the test subjects.
-    seed : int
-        Of learners, of the random search and of the bootstrap.
+    selection, n_settings : {"grid", "random"}, int
+        All settings, or some at random, and how many these are.
+    bootstraps, seed : int
+        Resamples of the test subjects; and the seed of these, of learners and of the search.
     n_jobs : int
         Estimators at work at a time.
     progress : bool
@@ -119,7 +102,7 @@ def benchmark(
 def estimate(
     study: Study,
     estimators: Iterable[str] = PAPER,
-    grids: Grids = GRIDS,
+    grids: str | os.PathLike | dict = GRIDS,
     selection: str = "grid",
     n_settings: int = RANDOM_SETTINGS,
     seed: int = 0,
@@ -137,14 +120,8 @@ def estimate(
     return _estimates(study, entrants, n_jobs, progress)
 
 
-def labels(grids: Grids = GRIDS) -> dict[str, str]:
-    """Return the label of every estimator of a file.
-
-    Examples
-    --------
-    >>> labels()["t-rfr"]
-    'T-learner (RF)'
-    """
+def labels(grids: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
+    """Return the label of every estimator of a file: `T-learner (RF)` of `t-rfr`."""
     return {name: entrant.label for name, entrant in read_estimators(grids).items()}
 
 

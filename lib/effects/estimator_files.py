@@ -81,12 +81,8 @@ def read_estimators(
     names : iterable of str, optional
         Which entries to return, all by default; `module:Class` and the names of classes are
         entries without options.
-    n_settings : int, optional
-        Of a random search; the full grid by default.
-    seed : int
-        Of learners and of the draw of settings.
-    scored : bool
-        Cross-validate learners that have a single setting, too, for their score.
+    n_settings, seed, scored
+        Of every :class:`~lib.effects.learners.Search`; the seed is that of learners, too.
 
     Raises
     ------
@@ -126,13 +122,7 @@ def read_estimators(
 
 
 def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, Any]]:
-    """Return the entries of an estimator file as they are written: name → keys and values.
-
-    Examples
-    --------
-    >>> read_grids()["match-nn-eu"]
-    {'label': 'Match (EU-NN)', 'estimator': 'MatchingEstimator'}
-    """
+    """Return the entries of an estimator file as they are written: name → keys and values."""
     content = _content(source)
     for section in set(content) - {*SECTIONS, "data"}:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=3)
@@ -147,11 +137,6 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
 
     `benchmark(observational, control, treated, **read_experiment("theirs.yml"))` repeats the
     experiment of a public file: its estimators, covariates, arms, selection and seed.
-
-    Raises
-    ------
-    InputError
-        As for :func:`read_estimators`, or if the selection is of a kind that is not there.
 
     Examples
     --------

@@ -227,7 +227,7 @@ class SLearner(EffectEstimator, name="S-learner"):
         return self.outcome_.predict(np.column_stack([covariates, treatment]))
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
+        """Return effects, shape (m,)."""
         arms = [np.full(len(covariates), arm) for arm in (0.0, 1.0)]
         control, treated = (self.factual(covariates, arm) for arm in arms)
         return treated - control
@@ -260,7 +260,7 @@ class TLearner(EffectEstimator, name="T-learner"):
         return np.where(treatment == 1, treated, control)
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
+        """Return effects, shape (m,)."""
         return self.treated_.predict(covariates) - self.control_.predict(covariates)
 
 
@@ -295,7 +295,7 @@ class XLearner(EffectEstimator, name="X-learner"):
         return self
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
+        """Return effects, shape (m,)."""
         e = self.propensity_.predict(covariates)
         of_controls, of_treated = (search.predict(covariates) for search in self.effects_)
         return e * of_controls + (1 - e) * of_treated
@@ -324,7 +324,7 @@ class RLearner(EffectEstimator, name="R-learner"):
         return self._fit_effect(covariates, outcome - mean, treatment - e)
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
+        """Return effects, shape (m,)."""
         return self.final_.predict(covariates)
 
     def _fit_nuisances(self, covariates, treatment, outcome):
@@ -418,5 +418,5 @@ class DRLearner(AIPW, name="DR-learner"):
         return self
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
+        """Return effects, shape (m,)."""
         return self.final_.predict(covariates)

@@ -50,11 +50,6 @@ WATCHED = {"lib", "sklearn", "xgboost", "econml", "numpy", "scipy"}
 def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     """Return an unfitted base learner: library defaults, one thread, seeded.
 
-    Raises
-    ------
-    InputError
-        If the name or a parameter is unknown.
-
     Examples
     --------
     >>> learner("ridge", alpha=2)
@@ -146,20 +141,16 @@ class Search(BaseEstimator):
     learner : scikit-learn learner
     grid : dict or sequence of dict
         Of a `ParameterGrid`; the keys are this object's own: `learner__alpha`, or `learner`.
-    n_settings : int, optional
-        How many settings to draw (paper: 20, of the joint grid of an estimator);
-        by default all are tried.
-    seed : int
-        Of that draw.
+    n_settings, seed : int, optional
+        How many settings to draw (paper: 20, of the joint grid of an estimator), all by default;
+        and the seed of that draw.
     scored : bool
         Score a single setting, too, although there is nothing to choose.
 
     Attributes
     ----------
-    best_estimator_ : scikit-learn learner
-        Fitted to all rows with the best setting.
-    best_score_ : float
-        Its AUC or R²; missing if it was not scored.
+    best_estimator_, best_score_
+        Fitted to all rows with the best setting; its AUC or R², missing if it was not scored.
 
     Examples
     --------
@@ -313,13 +304,7 @@ def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.n
 
 
 def sums_of_squares(target: np.ndarray, folds: np.ndarray, weights=None) -> np.ndarray:
-    """Return the total sum of squares within each fold, about the fold's own mean.
-
-    Examples
-    --------
-    >>> sums_of_squares(np.array([1.0, 3.0, 0.1, 0.1, 0.1]), np.array([0, 0, 1, 1, 1]))
-    array([2., 0.])
-    """
+    """Return the total sum of squares within each fold, about the fold's own mean."""
     weights, sums = np.ones(len(target)) if weights is None else weights, []
     for fold in np.unique(folds):
         part, share = target[folds == fold], weights[folds == fold]

@@ -18,11 +18,6 @@ def bootstrap_counts(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 
     A resample of n subjects with replacement enters every mean only through these counts,
     so a block of them times a matrix of columns is a block of resampled sums.
-
-    Examples
-    --------
-    >>> [counts.sum(axis=1).tolist() for counts in bootstrap_counts(5, 2, seed=0)]
-    [[5.0, 5.0]]
     """
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
@@ -33,19 +28,12 @@ def bootstrap_counts(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 
 @dataclass
 class Sample:
-    """Means over the test subjects, or over each of B resamples of them.
+    """Means over the test subjects, or over each of B resamples of them, for k estimators.
 
-    k estimators are marked at once. Effects are less the mean of the true ones, `centre`, so
+    Of the true effects the mean and variance, shape (B, 1); of the estimates the mean and the
+    mean squared error, shape (B, k); within each of G groups the means of both, shape (B, G, 1)
+    and (B, G, k), missing for one that is absent from a resample. Effects are less `centre`, so
     that a sum of squares is not a difference of two much larger numbers.
-
-    Attributes
-    ----------
-    truth, variance : array of shape (B, 1)
-        Mean and variance of the true effects.
-    effect, squared_error : array of shape (B, k)
-        Mean estimate, and mean of its squared difference from the truth.
-    group_truth, group_effect : array of shape (B, G, 1) and (B, G, k)
-        Means within each of G groups; missing for one that is absent from a resample.
     """
 
     centre: float
@@ -86,15 +74,13 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
 
     Parameters
     ----------
-    effects : array of shape (m, k)
+    effects, truth : array of shape (m, k) and (m,)
         Column j holds the estimates of estimator j.
-    truth : array of shape (m,)
     groups : array of shape (m,), optional
         If given, `R² by group` compares the mean effects of the groups, each counted once, and
         leaves out who has none; all other metrics are of everybody.
     bootstraps : int
         Resamples of the test subjects; the intervals are their 2.5 and 97.5 percentiles.
-    seed : int
 
     Returns
     -------
@@ -142,13 +128,7 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
 def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int = 0) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
-    Parameters
-    ----------
-    study : Study
-    estimates : dict of str to Estimate
-        What :func:`~lib.effects.estimates.estimate` returned.
-    bootstraps, seed : int
-        As for :func:`compare`.
+    `estimates` are what :func:`~lib.effects.estimates.estimate` returned.
 
     Returns
     -------
@@ -187,18 +167,8 @@ def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int =
 def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFrame:
     """Average sampled, true and estimated effects within each group (Task 3).
 
-    Parameters
-    ----------
-    study : Study
-        With groups.
-    effects : dict of str to array of shape (m,)
-        Name → estimates.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a group: `subjects`, `sampled` with its `standard error`, `truth` if known, and
-        a column an estimator.
+    Returned is one row a group: `subjects`, `sampled` with its `standard error`, `truth` if it is
+    known, and a column for each of `effects`, name → shape (m,).
     """
     grouped = pd.Series(study.difference).groupby(study.groups)
     table = pd.DataFrame(
@@ -215,18 +185,9 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
 
     .. math:: d = \frac{\bar z_1 - \bar z_0}{\sqrt{(s_1^2 + s_0^2) / 2}}
 
-    is the standardised mean difference; the denominator is that before weighting.
-
-    Parameters
-    ----------
-    study : Study
-    propensities : array of shape (n,)
-        Of the treatment, strictly between 0 and 1.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by encoded covariate: columns `before` and `after`.
+    is the standardised mean difference; the denominator is that before weighting. Returned is
+    one row an encoded covariate, `before` and `after`; `propensities`, shape (n,), are those of
+    the treatment.
     """
     arms = [study.arm == arm for arm in (0, 1)]
     z = study.covariates.to_numpy()

@@ -36,10 +36,9 @@ CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 
 
 class Nuisances(NamedTuple):
-    """What criteria need to know of the validation subjects; arrays of shape (n,).
+    """Expected outcomes of n validation subjects without the treatment, with it, and as things are.
 
-    `control`, `treated` and `mean` are expected outcomes without the treatment, with it, and
-    as things are; `propensity` lies within 0.01 and 0.99.
+    Propensities are within 0.01 and 0.99.
     """
 
     control: np.ndarray
@@ -89,23 +88,15 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
 
     Parameters
     ----------
-    nuisances : Nuisances
-    treatment, outcome : array of shape (n,)
-    effects : pandas.DataFrame, n rows
-        A column a candidate: its effects of the validation subjects.
-    factual : pandas.DataFrame, n rows, optional
-        Its outcomes in the arm that was taken; for candidates that model outcomes.
+    effects, factual : pandas.DataFrame, n rows
+        A column a candidate: its effects of the validation subjects, and its outcomes in the arm
+        that was taken, for candidates that model outcomes.
 
     Returns
     -------
     pandas.DataFrame
         One row a candidate, one column a criterion, in the squared unit of the outcome; factual
         fit is missing where a candidate has none.
-
-    Raises
-    ------
-    InputError
-        If a candidate's effects are not finite.
 
     Examples
     --------

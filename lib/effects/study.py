@@ -43,12 +43,8 @@ KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "emp
 class TrueEffects:
     """Monte-Carlo effects of m subjects, in the unit of the outcome.
 
-    Attributes
-    ----------
-    mean, variance : numpy.ndarray, shape (m,)
-        Of a subject's differences, treated less control.
-    repeats : int
-        How often each subject's future was run.
+    Mean and variance of each subject's differences, treated less control, over `repeats` runs of
+    its future.
 
     Examples
     --------
@@ -93,10 +89,8 @@ class Study:
         The covariates.
     arms : tuple of str
         The control's level of the treatment, and the treated's.
-    treatment, outcome : str
-        Columns.
-    group : str, optional
-        A column of the test subjects to average effects by.
+    treatment, outcome, group : str
+        Columns; the last, of the test subjects, to average effects by, may be None.
     truth : TrueEffects or array of shape (m,), optional
         Monte-Carlo effects of the test subjects.
     probabilities : pandas.DataFrame, optional
@@ -118,15 +112,8 @@ class Study:
     missing : dict of str to int
         Covariates with missing values that are not filled in, and how many.
 
-    Raises
-    ------
-    InputError
-        If the tables cannot be read as a study, or can be in more than one way.
-
-    Warns
-    -----
-    UserWarning
-        If control and treated differ in a few covariates; the test covariates are the control's.
+    Tables that cannot be read as a study, or can be in more than one way, are refused. If control
+    and treated differ in a few covariates, the control's count, with a warning.
 
     Examples
     --------
@@ -239,12 +226,7 @@ class Study:
         return taken
 
 
-def read_study(
-    observational: pd.DataFrame | str | os.PathLike,
-    control: pd.DataFrame | str | os.PathLike,
-    treated: pd.DataFrame | str | os.PathLike,
-    **fields,
-) -> Study:
+def read_study(observational, control, treated, **fields) -> Study:
     """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them."""
     tables = (
         table if isinstance(table, pd.DataFrame) else read_table(table)
