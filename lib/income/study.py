@@ -49,7 +49,7 @@ DATA_SETS = {
 class DrawnStudy(Study):
     """A study that knows how it was drawn: the arguments of :func:`draw_study`."""
 
-    drawn: dict = field(default_factory=dict)
+    drawn: dict = field(default_factory=dict, repr=False)
 
     def redrawn(self, **changes) -> "DrawnStudy":
         """Draw it again, with some arguments changed and all else, chance included, as it was."""
