@@ -14,7 +14,6 @@ References
 """
 
 import copy
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -29,11 +28,8 @@ from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import HIGHEST, LOWEST, SLearner
 from lib.effects.learners import Search, kept, learner, out_of_fold
 from lib.effects.metrics import compare
-from lib.effects.study import Study, read_study
-from lib.errors import InputError, check_count
-from lib.income.characteristics import cohort
-from lib.income.study import TREATED_STEP, effect_data, true_effects
-from lib.scm import Simulator
+from lib.effects.study import Study
+from lib.errors import InputError
 
 #: The candidates of the book.
 CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
@@ -232,29 +228,3 @@ def over_studies(found: list[pd.DataFrame]) -> pd.DataFrame:
         mean, half = values.mean(axis=1), values.sem(axis=1) * stats.t.ppf(0.975, len(found) - 1)
         table |= {name: mean, f"{name} lower": mean - half, f"{name} upper": mean + half}
     return pd.DataFrame(table)
-
-
-def independent_studies(
-    simulator: Simulator,
-    n_samples: int,
-    n_studies: int,
-    n_test: int,
-    repeats: int,
-    adjustment: str = "full",
-    seed: int = 0,
-) -> Iterator[Study]:
-    """Draw at least two studies of other people each, with the same test subjects for all.
-
-    A study has `n_samples` observational subjects, in all arms of the treatment; the test
-    subjects have `repeats` Monte-Carlo futures each. `seed` seeds a sequence that gives every
-    world its own; more studies leave the first ones as they are.
-    """
-    check_count("n_studies", n_studies, least=2)
-    seeds = np.random.SeedSequence(seed).generate_state(2 + n_studies).tolist()
-    test, futures, *worlds = seeds
-    _, control, treated, _ = effect_data(simulator, n_test, test_seed=test)
-    subjects = simulator.sample(n_test, TREATED_STEP + 1, test)
-    truth = true_effects(simulator, subjects, repeats, seed=futures).mean
-    for world in worlds:
-        seen = cohort(simulator.sample(n_samples, 7, world))
-        yield read_study(seen, control, treated, adjustment=adjustment, truth=truth)

@@ -14,7 +14,6 @@ from lib.effects.selection import (
     Nuisances,
     criteria,
     every_setting,
-    independent_studies,
     nuisances,
     over_studies,
     trial,
@@ -227,8 +226,3 @@ def test_every_setting_is_marked_and_the_best_fit_comes_first():
     assert np.isfinite(every_setting(study, "s-rfr")["cross-validation"]).all(), "no race"
     with pytest.raises(InputError, match="'t-ridge' must be an S-learner"):
         every_setting(study, "t-ridge")
-
-
-def test_one_study_is_refused_before_any_is_drawn():
-    with pytest.raises(InputError, match="n_studies must be a whole number of at least 2: found 1"):
-        next(independent_studies(None, 10, 1, 10, 2))
