@@ -37,9 +37,8 @@ FITS = (1, 2, 3, 4, 5, 6)
 
 def truth(folder: Path) -> Iterator[Finding]:
     study = draw_study(fitted_simulator())
-    difference = study.difference
-    pairs = (difference.mean(), difference.std(ddof=1) / len(difference) ** 0.5)
-    known = TruePropensityWeighting(probabilities=study.arm_probability)
+    pairs = (study.difference.mean(), study.difference.std() / len(study.difference) ** 0.5)
+    known = TruePropensityWeighting(study.arm_probability)
     known.fit(study.covariates, study.arm, study.outcomes)
     weights = (known.ate_, known.standard_error_)
     distance = abs(pairs[0] - weights[0]) / (pairs[1] ** 2 + weights[1] ** 2) ** 0.5
@@ -54,25 +53,25 @@ def truth(folder: Path) -> Iterator[Finding]:
 def tables(folder: Path) -> Iterator[Finding]:
     paths = [folder / f"{name}.parquet" for name in ("observational", "control", "treated")]
     begun = time.process_time()
-    found, tables = {}, {}
+    found, runs = {}, {}
     for adjustment in ADJUSTMENT_SETS:
         study = read_study(*paths, adjustment=adjustment)
-        found[adjustment] = estimate(study)
-        tables[adjustment] = evaluate(study, found[adjustment])
-    seconds = time.process_time() - begun
+        runs[adjustment] = estimate(study)
+        found[adjustment] = evaluate(study, runs[adjustment])
+    seconds, names = time.process_time() - begun, labels()
     with pd.option_context("display.width", 200, "display.max_columns", None):
-        for adjustment, table in tables.items():
+        for adjustment, table in found.items():
             print(f"\n{adjustment} adjustment set\n{beside_the_paper(table, adjustment)}\n")
-            run = {k: (v.settings, round(v.seconds, 2)) for k, v in found[adjustment].items()}
-            print(pd.DataFrame.from_dict(run, "index", columns=["settings", "seconds"]).to_string())
             print(beside_the_paper(table, adjustment, table_of_paper="Table 3"))
-    for adjustment, run in found.items():
+            for name, run in runs[adjustment].items():
+                print(f"{names[name]:24} {run.seconds:8.1f} CPU s  {run.settings}")
+    for adjustment, run in runs.items():
         paper = published_metrics(adjustment).query("metric == 'cross-validation'")
         paper = paper.set_index("estimator")["value"]
         for name, estimated in run.items():
             if estimated.criterion:
                 yield (
-                    f"{adjustment}: {estimated.criterion} of {labels()[name]} "
+                    f"{adjustment}: {estimated.criterion} of {names[name]} "
                     f"(paper {paper[name]:.2f}, within 0.02)",
                     f"{estimated.score:.3f}",
                     abs(estimated.score - paper[name]) <= 0.02,
@@ -95,9 +94,9 @@ def samples(folder: Path, adjustment: str) -> Iterator[Finding]:
     simulators = (fitted_simulator(seed=seed) for seed in FITS)
     more = other_samples(simulators, 50_000, adjustment)
     print(f"\nfurther samples, {adjustment} adjustment set\n{more.round(3).to_string()}\n")
-    for (label, metric), row in beside_other_samples(more, adjustment).iterrows():
+    for (label, mark), row in beside_other_samples(more, adjustment, labels()).iterrows():
         yield (
-            f"{adjustment}: {label}: the paper's {metric} ({row['paper']:,.2f}) within 95 % of "
+            f"{adjustment}: {label}: the paper's {mark} ({row['paper']:,.2f}) within 95 % of "
             "further samples",
             f"{row['from']:,.2f} to {row['to']:,.2f}",
             row["inside"],

@@ -78,9 +78,7 @@ def adapted(name: str, options: dict, seed: int = 0):
     """
     found = _load(name)
     if not callable(getattr(found, "fit", None)):
-        raise InputError(
-            f"estimator {name!r} must have a method fit(covariates, treatment, outcome)"
-        )
+        raise InputError(f"{name} must have a method fit(covariates, treatment, outcome)")
     taken, econml = inspect.signature(found).parameters, name.split(".")[0] == "econml"
     usual = {"random_state": seed}
     if econml:
@@ -93,7 +91,7 @@ def adapted(name: str, options: dict, seed: int = 0):
     try:
         estimator = found(**_with_learners(usual | options, seed))
     except TypeError as error:
-        raise InputError(f"estimator {name!r} cannot be made: {error}") from error
+        raise InputError(f"{name} cannot be made: {error}") from error
     return EconML(estimator) if econml else estimator
 
 
@@ -104,7 +102,7 @@ def _load(name: str):
         for part in attribute.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"estimator {name!r} cannot be loaded: {error}") from error
+        raise InputError(f"{name} cannot be loaded: {error}") from error
     return found
 
 
@@ -112,12 +110,10 @@ def _check_kind(name: str, found) -> None:
     """Refuse what needs an instrument or a panel, and what has no effect to tell."""
     demanded = {k for k, p in inspect.signature(found.fit).parameters.items() if p.default is _NONE}
     if more := sorted(demanded - {"self", "Y", "T", "X"}):
-        raise InputError(
-            f"estimator {name!r} must fit covariates, treatment and outcome alone: "
-            f"it needs {', '.join(more)} as well"
-        )
+        rule = "must fit covariates, treatment and outcome alone"
+        raise InputError(f"{name} {rule}: it needs {', '.join(more)} as well")
     if not callable(getattr(found, "effect", None)):
-        raise InputError(f"estimator {name!r} must have a method effect(covariates)")
+        raise InputError(f"{name} must have a method effect(covariates)")
 
 
 def _with_learners(options: dict, seed: int) -> dict:

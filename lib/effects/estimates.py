@@ -130,10 +130,8 @@ def _studies(studies, control, treated, of_study: dict) -> Iterator[Study]:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     for study in [studies] if isinstance(studies, Study) else studies:
         if not isinstance(study, Study):
-            raise InputError(
-                "a benchmark is of a study, of studies, or of three tables: found a "
-                f"{type(studies).__name__}"
-            )
+            rule = "a benchmark is of a study, of studies, or of three tables"
+            raise InputError(f"{rule}: found a {type(studies).__name__}")
         yield replace(study, **of_study) if of_study else study
 
 
@@ -142,38 +140,33 @@ def _entrants(names, grids, selection, n_settings, seed, scored=True) -> dict[st
         raise InputError(f"selection {selection!r} is unknown: {one_of(['grid', 'random'])}")
     check_count("n_settings", n_settings, least=1)
     drawn = n_settings if selection == "random" else None
-    names = [names] if isinstance(names, str) else names
-    return read_estimators(grids, names, drawn, seed, scored)
+    return read_estimators(grids, [names] if isinstance(names, str) else names, drawn, seed, scored)
 
 
 def _estimates(study: Study, entrants: dict[str, Entrant], n_jobs, progress) -> dict[str, Estimate]:
+    data = study.covariates.to_numpy(), study.arm, study.outcomes, study.test_covariates.to_numpy()
     ready = {name: _ready(name, entrant.estimator, study) for name, entrant in entrants.items()}
-    data = (study.covariates.to_numpy(), study.arm, study.outcomes)
     # Estimators are sent to other processes by value, so that classes of a notebook arrive there.
     work = (
-        joblib.delayed(_named)(name, estimator, *data, study.test_covariates.to_numpy())
-        for name, estimator in ready.items()
+        joblib.delayed(kept(_estimate, made))(name, made, *data) for name, made in ready.items()
     )
     results = {}
-    for name, result in joblib.Parallel(n_jobs, return_as="generator_unordered")(work):
-        results[name] = result
+    for name, found in zip(
+        ready, joblib.Parallel(n_jobs, return_as="generator")(work), strict=True
+    ):
+        results[name] = Estimate(*found)
         if progress:
-            print(
-                f"{len(results)} of {len(ready)}: {name}, {result.seconds:,.0f} CPU s",
-                file=sys.stderr,
-                flush=True,
-            )
-    return {name: results[name] for name in entrants}
+            spent = f"{results[name].seconds:,.0f} CPU s"
+            print(f"{len(results)} of {len(ready)}: {name}, {spent}", file=sys.stderr, flush=True)
+    return results
 
 
 def _ready(name: str, estimator, study: Study):
     """Refuse a study that an estimator cannot take, and tell it the propensities if it asks."""
     if study.missing and not getattr(estimator, "takes_missing", lambda: True)():
         column, count = next(iter(study.missing.items()))
-        raise InputError(
-            f"estimator {name!r} has no way to take missing values: column {column!r} has "
-            f"{count:,}; fill them in with impute=True"
-        )
+        found = f"column {column!r} has {count:,}; fill them in with impute=True"
+        raise InputError(f"estimator {name!r} has no way to take missing values: {found}")
     if "probabilities" not in getattr(estimator, "get_params", dict)():
         return estimator
     if study.arm_probability is None:
@@ -181,16 +174,8 @@ def _ready(name: str, estimator, study: Study):
     return copy.copy(estimator).set_params(probabilities=study.arm_probability)
 
 
-def _named(name, estimator, *data) -> tuple[str, Estimate]:
-    run = kept(_estimate, estimator)
-    try:
-        return name, Estimate(*run(estimator, *data))
-    except InputError as error:
-        raise InputError(f"estimator {name!r}: {error}") from error
-
-
 @cached
-def _estimate(estimator, covariates, treatment, outcome, test_covariates):
+def _estimate(name, estimator, covariates, treatment, outcome, test_covariates):
     begun, estimator, m = time.process_time(), copy.deepcopy(estimator), len(test_covariates)
     # One thread: small matrices cost several times the CPU time on two.
     with threadpool_limits(1):
@@ -199,11 +184,10 @@ def _estimate(estimator, covariates, treatment, outcome, test_covariates):
         if callable(getattr(estimator, "effect", None)):
             effects = np.asarray(estimator.effect(test_covariates), dtype=float)
             if effects.shape != (m,):
-                raise InputError(
-                    f"effect must return one number a subject, {m:,}: found shape {effects.shape}"
-                )
+                rule = f"effect must return one number a subject, {m:,}"
+                raise InputError(f"estimator {name!r}: {rule}: found shape {effects.shape}")
         elif not hasattr(estimator, "ate_"):
-            raise InputError("there must be effect(covariates), or ate_ after fit")
+            raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
     ate = float(estimator.ate_) if effects is None else float(effects.mean())
     score = float(getattr(estimator, "score_", np.nan))
     words = estimator.in_words() if hasattr(estimator, "in_words") else ""

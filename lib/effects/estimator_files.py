@@ -18,7 +18,6 @@ scikit-learn's: `base_estimator0__alpha` is `learner__alpha` in the grid of `con
 import os
 import warnings
 from collections.abc import Iterable
-from inspect import signature
 from typing import Any, NamedTuple
 
 from sklearn.base import is_classifier
@@ -84,15 +83,7 @@ def read_estimators(
     n_settings, seed, scored
         Of every :class:`~lib.effects.learners.Search`; the seed is that of learners, too.
 
-    Raises
-    ------
-    InputError
-        If the file is no YAML, or an estimator, learner or parameter is unknown.
-
-    Warns
-    -----
-    UserWarning
-        For every key that has no meaning here.
+    What is unknown is refused, and there is a warning for every key that has no meaning here.
 
     Examples
     --------
@@ -103,28 +94,31 @@ def read_estimators(
     names = list(entries if names is None else names)
     for name in names:
         if name not in entries and name not in ESTIMATORS and ":" not in name:
-            known = [*entries, "module:Class"]
-            raise InputError(f"estimator {name!r} is unknown: {one_of(known, 40)}")
+            known = one_of([*entries, "module:Class"], 40)
+            raise InputError(f"estimator {name!r} is unknown: {known}")
         entries.setdefault(name, {"estimator": name})
-    entrants = {}
+    entrants, of_search = {}, {"n_settings": n_settings, "seed": seed, "scored": scored}
     for name, entry in entries.items():
-        kind = str(entry["estimator"])
-        label = entry.get("label", name)
-        keys = {k: v for k, v in entry.items() if k not in ("label", "estimator")}
-        if kind in ESTIMATORS:
-            entrants[name] = Entrant(label, _made(name, kind, keys, n_settings, seed, scored))
-        elif ":" not in kind:
-            known = [*ESTIMATORS, "module:Class"]
-            raise InputError(f"estimator {name!r}: class {kind!r} is unknown: {one_of(known)}")
-        elif name in names:  # other libraries take their time to import
-            entrants[name] = Entrant(label, adapted(kind, keys, seed))
+        kind, options = str(entry["estimator"]), {**entry}
+        label = [options.pop(key, name) for key in ("estimator", "label")][-1]
+        if ":" in kind and name not in names:
+            continue  # other libraries take their time to import
+        try:
+            made = (
+                adapted(kind, options, seed)
+                if ":" in kind
+                else _made(name, kind, options, of_search)
+            )
+        except InputError as error:
+            raise InputError(f"estimator {name!r}: {error}") from None
+        entrants[name] = Entrant(label, made)
     return {name: entrants[name] for name in names}
 
 
 def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, Any]]:
     """Return the entries of an estimator file as they are written: name → keys and values."""
     content = _content(source)
-    for section in set(content) - {*SECTIONS, "data"}:
+    for section in [name for name in content if name not in (*SECTIONS, "data")]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=3)
     for name, entry in content["estimators"].items():
         if not isinstance(entry, dict) or "estimator" not in entry:
@@ -168,30 +162,25 @@ def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
     return content
 
 
-def _made(name: str, kind: str, keys: dict[str, Any], n_settings, seed: int, scored: bool):
+def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any]):
     """Translate the keys of an entry into parameters of the estimator and of its searches."""
-    chosen = ESTIMATORS[kind]
+    if kind not in ESTIMATORS:
+        raise InputError(f"class {kind!r} is unknown: {one_of([*ESTIMATORS, 'module:Class'])}")
+    chosen, seed = ESTIMATORS[kind], of_search["seed"]
     bases: dict[str, list] = {slot: [] for slot in chosen.slots()}
     grids: dict[str, dict[str, list]] = {slot: {} for slot in bases}
-    parameters = signature(chosen).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.name not in bases}
-    options = {"random_state": seed} if "random_state" in defaults else {}
+    options = chosen.options() | {k: seed for k in chosen.options() if k == "random_state"}
     # What is said of one slot outweighs what `base_estimator` says of all.
     for key in sorted(keys, key=lambda key: (key.partition("__")[0] != ALL, key)):
         values = keys[key] if isinstance(keys[key], list) else [keys[key]]
-        if not values:
-            raise InputError(f"estimator {name!r}: {key!r} must have at least one value")
         role, _, parameter = key.partition("__")
         slots = _slots(role, chosen)
-        if key in defaults:
-            truth = isinstance(defaults[key], bool)
-            if len(values) != 1 or (truth and not isinstance(values[0], bool)):
-                rule = "[true] or [false]" if truth else "one value"
-                raise InputError(f"estimator {name!r}: {key!r} must be {rule}")
-            options[key] = values[0]
+        if not values:
+            raise InputError(f"{key!r} must have at least one value")
+        if key in options:
+            options[key] = _option(key, values, options[key])
         elif not slots and parameter and chosen not in (DML, Matching):
-            allowed = one_of([ALL, *bases])
-            raise InputError(f"estimator {name!r}: key {role!r} is unknown: {allowed}")
+            raise InputError(f"key {role!r} is unknown: {one_of([ALL, *bases])}")
         elif not slots:
             warnings.warn(f"{name}: {key!r} has no meaning here and is ignored", stacklevel=4)
         for slot in slots:
@@ -202,21 +191,22 @@ def _made(name: str, kind: str, keys: dict[str, Any], n_settings, seed: int, sco
             else:
                 bases[slot] = values
     for slot in bases:
+        if not bases[slot] and chosen is not DML:
+            raise InputError(f"there is no base estimator for its slot {slot!r}")
         if not bases[slot]:
-            if chosen is not DML:
-                raise InputError(
-                    f"estimator {name!r} names no base estimator for its slot {slot!r}"
-                )
             bases[slot] = [DML_DEFAULTS[slot]]
-            warnings.warn(
-                f"{name}: no key names its {slot} model: {bases[slot][0]} is used", stacklevel=4
-            )
-        try:
-            learners, settings = _settings(slot, bases[slot], grids[slot], seed)
-        except InputError as error:
-            raise InputError(f"estimator {name!r}: {error}") from None
-        options[slot] = Search(learners[0], settings, n_settings, seed, scored)
+            said = f"no key names its {slot} model: {bases[slot][0]} is used"
+            warnings.warn(f"{name}: {said}", stacklevel=4)
+        options[slot] = _search(slot, bases[slot], grids[slot], of_search)
     return chosen(**options)
+
+
+def _option(key: str, values: list, default: Any) -> Any:
+    """Return the one value of an option that is no learner."""
+    truth = isinstance(default, bool)
+    if len(values) != 1 or (truth and not isinstance(values[0], bool)):
+        raise InputError(f"{key!r} must be {'[true] or [false]' if truth else 'one value'}")
+    return values[0]
 
 
 def _slots(role: str, chosen: type) -> list[str]:
@@ -231,18 +221,18 @@ def _slots(role: str, chosen: type) -> list[str]:
     return known.get(role, [])
 
 
-def _settings(slot: str, bases: list, grid: dict[str, list], seed: int) -> tuple[list, list[dict]]:
-    """Return the base learners of a slot, and the grid that a search has of each."""
-    wants, learners, settings = "classifier" if slot == "propensity" else "regressor", [], []
+def _search(slot: str, bases: list, grid: dict[str, list], of_search: dict) -> Search:
+    """Return a search of the settings of one base learner, or of several."""
+    learners, settings, treatment = [], [], slot == "propensity"
     for base in bases:
         # Table 6 calls the penalty of ridge regression so.
         of_base = {"alpha" if (base, k) == ("ridge", "C") else k: v for k, v in grid.items()}
-        learners.append(learner(base, seed, **{k: values[0] for k, values in of_base.items()}))
-        if is_classifier(learners[-1]) != (slot == "propensity"):
-            fitting = [
-                known for known in LEARNERS if (known in CLASSIFIER) != (slot == "propensity")
-            ]
-            raise InputError(f"slot {slot!r} needs a {wants}: found {base!r}, {one_of(fitting)}")
+        first = {parameter: values[0] for parameter, values in of_base.items()}
+        learners.append(learner(base, of_search["seed"], **first))
+        if is_classifier(learners[-1]) != treatment:
+            wants = "classifier" if treatment else "regressor"
+            fitting = one_of([known for known in LEARNERS if (known in CLASSIFIER) != treatment])
+            raise InputError(f"slot {slot!r} needs a {wants}: found {base!r}, {fitting}")
         varied = {f"learner__{k}": values for k, values in of_base.items() if len(values) > 1}
         settings.append(varied if len(bases) == 1 else {"learner": [learners[-1]], **varied})
-    return learners, settings
+    return Search(learners[0], settings, **of_search)

@@ -1,10 +1,10 @@
 r"""Estimators of causal effects, one class each, the formula first.
 
-All have one interface: `fit(covariates, treatment, outcome)` returns the estimator;
+All are of scikit-learn's kind: `fit(covariates, treatment, outcome)` returns the estimator;
 `effect(covariates)` is its estimate of the conditional average treatment effect
 :math:`\tau(z) = E[Y(1) - Y(0) \mid Z = z]`. An estimator of the average effect alone has
 `ate_` instead. After `fit`, `score_` is the cross-validated R² of its outcome model, or
-the AUC of its propensity model, where it has one.
+the AUC of its propensity model, where it has one. A class that is added here is found by itself.
 
 Below, :math:`\mu_a(z)` models the outcome in arm a, :math:`m(z)` the outcome in both,
 :math:`e(z)` the propensity of the treatment; learners are scikit-learn's, or a
@@ -25,6 +25,7 @@ References
 """
 
 import inspect
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -61,8 +62,13 @@ class EffectEstimator(BaseEstimator):
     @classmethod
     def slots(cls) -> list[str]:
         """Return the names of the learners, in the order of the constructor."""
-        found = inspect.signature(cls).parameters.values()
-        return [parameter.name for parameter in found if parameter.default is parameter.empty]
+        return [p.name for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """Return the other parameters, and their defaults."""
+        parameters = inspect.signature(cls).parameters
+        return {k: p.default for k, p in parameters.items() if p.default is not p.empty}
 
     def takes_missing(self) -> bool:
         """Say whether there is a way to take missing covariates."""
@@ -137,11 +143,8 @@ class TruePropensityWeighting(EffectEstimator):
     With a third arm to be taken, the probabilities of the two do not sum to 1; the averages are
     still those of everybody, those in the third arm included.
 
-    Attributes
-    ----------
-    ate_, standard_error_ : float
-        The error by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
-        / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
+    The standard error is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
+    / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
 
     Examples
     --------
@@ -185,7 +188,7 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     criterion = ""
 
     def takes_missing(self) -> bool:
-        """Return that there is none: a distance needs all coordinates."""
+        """Say no: a distance needs all coordinates."""
         return False
 
     def fit(self, covariates, treatment, outcome):
@@ -367,13 +370,7 @@ class AIPW(EffectEstimator):
         + \frac{a_i - \hat e(z_i)}{\hat e(z_i)(1 - \hat e(z_i))}\,(y_i - \hat\mu_{a_i}(z_i))
 
     It is consistent if either the outcomes or the propensities are. Propensities are kept
-    within 0.01 and 0.99.
-
-    Attributes
-    ----------
-    ate_, standard_error_ : float
-    scores_ : numpy.ndarray, shape (n,)
-        The :math:`\psi_i`.
+    within 0.01 and 0.99. The :math:`\psi_i` are in `scores_`.
     """
 
     def __init__(self, control, treated, propensity):

@@ -89,7 +89,7 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
     """
     codes = np.zeros(len(truth), dtype=int)
     if groups is not None:
-        codes = pd.factorize(np.asarray(groups), sort=True)[0]  # -1 where the group is missing
+        codes = pd.factorize(np.asarray(groups), sort=True)[0]  # -1 where it is missing
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-2))
     k, centre, known = effects.shape[1], truth.mean(), codes[order][starts] >= 0
@@ -118,10 +118,8 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
         drawn = [computed(counts) for counts in bootstrap_counts(len(tau), bootstraps, seed)]
     result = {}
     for name in value:
-        ends = np.full((2, k), np.nan)
-        if drawn:
-            ends = np.percentile(np.vstack([block[name] for block in drawn]), [2.5, 97.5], axis=0)
-        result[name] = np.vstack([value[name], ends])
+        every = np.vstack([block[name] for block in drawn] or [np.full((1, k), np.nan)])
+        result[name] = np.vstack([value[name], np.percentile(every, [2.5, 97.5], axis=0)])
     return result
 
 
@@ -140,16 +138,12 @@ def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int =
         that it cannot have.
     """
     # An average alone is marked as if everybody had it.
-    effects = np.column_stack(
-        [
-            np.full(len(study.difference), found.ate) if found.effects is None else found.effects
-            for found in estimates.values()
-        ]
-    )
-    targets = {"": study.difference} | ({} if study.effects is None else {", truth": study.effects})
+    m, targets = len(study.difference), {"": study.difference, ", truth": study.effects}
+    found = [e.ate * np.ones(m) if e.effects is None else e.effects for e in estimates.values()]
     tables = {
-        suffix: compare(effects, target, study.groups, bootstraps, seed)
+        suffix: compare(np.column_stack(found), target, study.groups, bootstraps, seed)
         for suffix, target in targets.items()
+        if target is not None
     }
     rows = []
     for j, (name, found) in enumerate(estimates.items()):

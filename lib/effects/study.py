@@ -212,26 +212,21 @@ class Study:
         if lacking := [name for name in self.arms if name not in table]:
             raise InputError(f"probabilities lack the arm {lacking[0]!r}: {one_of(table)}")
         if len(table) != n:
-            raise InputError(
-                f"probabilities must have one row a seen subject, {n:,}: found {len(table):,}"
-            )
+            rule = f"probabilities must have one row a seen subject, {n:,}"
+            raise InputError(f"{rule}: found {len(table):,}")
         both = table[list(self.arms)].to_numpy(dtype=float)
         taken = np.where(arm == 1, both[used, 1], both[used, 0])
         wrong = [*both[~((both >= 0) & (both <= 1))], *taken[taken == 0]]
         if wrong:
-            raise InputError(
-                "probabilities must be within 0 and 1, and above 0 of what was taken: "
-                f"found {wrong[0]}"
-            )
+            rule = "probabilities must be within 0 and 1, and above 0 of what was taken"
+            raise InputError(f"{rule}: found {wrong[0]}")
         return taken
 
 
 def read_study(observational, control, treated, **fields) -> Study:
     """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them."""
-    tables = (
-        table if isinstance(table, pd.DataFrame) else read_table(table)
-        for table in (observational, control, treated)
-    )
+    given = (observational, control, treated)
+    tables = (one if isinstance(one, pd.DataFrame) else read_table(one) for one in given)
     return Study(*tables, **fields)
 
 
@@ -245,10 +240,8 @@ def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: s
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         raise InputError(f"outcome {outcome!r} must be numbers: found {column.iloc[0]!r}")
     if wrong := int((~np.isfinite(column.to_numpy(dtype=float))).sum()):
-        raise InputError(
-            f"outcome {outcome!r} of the {which} table has {wrong:,} values that are missing or "
-            "not finite"
-        )
+        found = f"{wrong:,} values that are missing or not finite"
+        raise InputError(f"outcome {outcome!r} of the {which} table has {found}")
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
@@ -261,16 +254,12 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
     if differ.empty:
         return
     found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
-    shuffled = Counter(map(str, one.to_numpy().tolist())) == Counter(
-        map(str, other.to_numpy().tolist())
-    )
+    rows = [sorted(map(str, table.to_numpy().tolist())) for table in (one, other)]
     # Simulators that share noise by a common seed alone lose step once an arm has drawn once
     # more, so that a covariate drawn later in the same year may differ.
-    if 2 * len(differ) > len(control.columns) or shuffled:
+    if 2 * len(differ) > len(control.columns) or rows[0] == rows[1]:
         raise InputError(f"{rule} in the same order: {found}")
-    warnings.warn(
-        f"control and treated differ, the control's values are used: {found}", stacklevel=5
-    )
+    warnings.warn(f"control and treated differ, the control's values count: {found}", stacklevel=5)
 
 
 def _check_covariate(name: str, seen: pd.Series, *others: pd.Series) -> None:
@@ -279,17 +268,15 @@ def _check_covariate(name: str, seen: pd.Series, *others: pd.Series) -> None:
     kind, levels = pd.api.types.infer_dtype(values), pd.Series(values.unique())
     if kind not in KINDS:
         found = ", ".join(sorted({type(value).__name__ for value in values}))
-        raise InputError(
-            f"covariate {name!r} must hold numbers, or text, or truth values, and the same in all "
-            f"tables: found {found}"
-        )
+        rule = "must hold numbers, or text, or truth values, the same in all tables"
+        raise InputError(f"covariate {name!r} {rule}: found {found}")
     if kind == "string":
         _check_spelling(name, levels)
         strange = levels[pd.to_numeric(levels, errors="coerce").isna()]
         if not isinstance(seen.dtype, pd.CategoricalDtype) and 0 < 2 * len(strange) < len(levels):
+            found = f"{strange.iloc[0]!r} among them; categories would be a pandas Categorical"
             raise InputError(
-                f"covariate {name!r} is text, but most of its levels are numbers: found "
-                f"{strange.iloc[0]!r} among them; categories would be a pandas Categorical"
+                f"covariate {name!r} is text, but most levels are numbers: found {found}"
             )
     elif np.isinf(levels.astype(float)).any():
         raise InputError(f"covariate {name!r} has values that are not finite")
@@ -304,9 +291,7 @@ def _check_spelling(name: str, levels: pd.Series) -> None:
             raise InputError(f"column {name!r} spells one level in two ways: {other!r}, {level!r}")
 
 
-def _encoded(
-    seen: pd.DataFrame, tests: pd.DataFrame, impute: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _encoded(seen: pd.DataFrame, tests: pd.DataFrame, impute: bool) -> list[pd.DataFrame]:
     """Encode both by what the first hold.
 
     Not by scikit-learn's transformers: to its one-hot encoder a missing category is a level or
@@ -330,6 +315,5 @@ def _encoded(
         if count > 1:
             raise InputError(f"two covariates are encoded as {name!r}: rename one of them")
     table = pd.DataFrame(dict(encoded))
-    if impute:  # a standardised number of 0 is the mean
-        table = table.fillna(0.0)
-    return table[:n], table[n:].reset_index(drop=True)
+    table = table.fillna(0.0) if impute else table  # a standardised number of 0 is the mean
+    return [table[:n], table[n:].reset_index(drop=True)]

@@ -241,14 +241,16 @@ def test_keys_become_nested_parameters_of_scikit_learns():
 def test_other_libraries_are_imported_only_if_they_are_asked_for():
     entries = {"mine": {"estimator": "MatchingEstimator"}, "theirs": {"estimator": "nowhere:At"}}
     assert list(read_estimators({"estimators": entries}, ["mine"])) == ["mine"]
-    with pytest.raises(InputError, match="'nowhere:At' cannot be loaded"):
+    with pytest.raises(InputError, match="'theirs': nowhere:At cannot be loaded"):
         read_estimators({"estimators": entries}, ["theirs"])
 
 
 def test_a_class_is_an_entry_by_its_own_name():
     found = read_estimators(names=["MatchingEstimator", "TruePropensityWeighting"])
     assert [entrant.label for entrant in found.values()] == list(found)
-    with pytest.raises(InputError, match="'T-learner' names no base estimator for its slot 'contr"):
+    with pytest.raises(
+        InputError, match="'T-learner': there is no base estimator for its slot 'contr"
+    ):
         read_estimators(names=["T-learner"])
 
 
