@@ -65,7 +65,7 @@ def _compared(number: int) -> tuple[str, int, int]:
         theme,
         n_per_bcc=sizes,
         bcc_types=draw.one([*KINDS, "mixed"]),
-        causal_functions=draw.one(CAUSAL_FUNCTIONS),
+        causal_functions=themes()[theme].causal_functions or draw.one(CAUSAL_FUNCTIONS),
         n_tasks=3,  # one for each wording
         n_samples=1_000 // (3 * per_sample) + 1,
         seed=draw.integer(0, 2**31),

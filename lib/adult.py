@@ -54,21 +54,8 @@ MARRIED = ["Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent"]
 def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     """Read the 32 561 records as they are in the file, after checking its digest.
 
-    Parameters
-    ----------
-    path : path-like, optional
-        A copy of UCI's `adult.data`, plain or gzipped; by default the one that
-        ships with the book.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a record, the 15 columns of `FIELDS`; a missing value is NaN.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or its bytes are not those of `adult.data`.
+    The file is a copy of UCI's `adult.data`, plain or gzipped; by default the one that ships
+    with the book. One row is a record, with the 15 columns of `FIELDS`; a missing value is NaN.
 
     Examples
     --------
@@ -94,15 +81,9 @@ def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     ``capital-net = capital-gain - capital-loss`` (US dollars), and the three
     kinds of marriage become one (paper, Section 3.1).
 
-    `path` is that of :func:`read_adult`, and what it refuses is refused here.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a person. Text is categorical: `education` from the lowest level
-        to the highest, the other variables in alphabetical order. Numbers are
-        floats: `age` (years), `education-num` (1 to 16), `capital-net` (US
-        dollars), `hours-per-week` (hours).
+    One row is a person. Text is categorical: `education` from the lowest level to the highest,
+    the other variables in alphabetical order. Numbers are floats: `age` (years), `education-num`
+    (1 to 16), `capital-net` (US dollars), `hours-per-week` (hours).
 
     Examples
     --------

@@ -6,7 +6,7 @@ that the environment variable `CAUSAL_BENCHMARK_BOOK_CACHE` names). A result com
 back only if nothing that made it has changed:
 
 - the arguments, by value;
-- every file of `lib`;
+- every file of `lib`, but for figures, the book and the command line, which no result needs;
 - the versions of Python and of all direct dependencies, by :func:`versions`.
 
 The last two name a folder, a *generation* of results. The generation in use and
@@ -39,28 +39,29 @@ R = TypeVar("R")
 #: Generations of results that stay on disk, so that going back one change costs nothing.
 GENERATIONS = 2
 
+#: Files and folders that no other module of `lib` imports, so that no result depends on them.
+APART = ("plots.py", "book", "__main__.py")
+
 
 @functools.cache
 def versions() -> dict[str, str]:
     """Return the versions of Python and of every direct dependency, as installed here.
 
-    Examples
-    --------
-    >>> list(versions())[0]
-    'python'
+    One that is not installed is named, too: what is installed later is a change.
     """
     found = {"python": platform.python_version()}
     for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
         if name := re.match(r"[A-Za-z0-9._-]+", line):
-            # A dependency of another platform is listed, but not installed here.
-            with contextlib.suppress(metadata.PackageNotFoundError):
+            try:
                 found[name[0]] = metadata.version(name[0])
+            except metadata.PackageNotFoundError:  # of another platform, for example
+                found[name[0]] = "absent"
     return found
 
 
 def _generation() -> str:
     """Name the results that this code and these versions make."""
-    made_by = json.dumps([folder_digest(ROOT / "lib"), versions()])
+    made_by = json.dumps([folder_digest(ROOT / "lib", APART), versions()])
     return hashlib.sha256(made_by.encode()).hexdigest()[:16]
 
 
@@ -97,11 +98,6 @@ def cached(function: Callable[P, R]) -> Callable[P, R]:
     than the path of a file, because a path stays the same when the file changes. An entry
     that is damaged or was only half written is computed again. If several processes want
     the same missing result at once, one computes it and the others wait for it.
-
-    Raises
-    ------
-    InputError
-        When called, if the folder of results cannot be written.
 
     Examples
     --------

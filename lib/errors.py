@@ -23,10 +23,6 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
     --------
     >>> one_of(["No studies", "Full-time studies"])
     'expected one of No studies, Full-time studies'
-    >>> one_of(["age"])
-    'expected age'
-    >>> one_of([])
-    'none is allowed here'
     """
     names = [str(name) for name in names]
     if not names:
@@ -38,13 +34,7 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
 
 
 def is_count(number: Any, least: int) -> bool:
-    """Say whether something is a whole number of at least `least`; a truth value is none.
-
-    Examples
-    --------
-    >>> is_count(3, least=1), is_count(3.0, least=1), is_count(True, least=1)
-    (True, False, False)
-    """
+    """Say whether something is a whole number of at least `least`; 3.0 and True are none."""
     return isinstance(number, Integral) and not isinstance(number, bool) and number >= least
 
 
@@ -64,13 +54,8 @@ def check_count(name: str, number: Any, least: int) -> None:
 def first_problem(error: "ValidationError", allowed: Iterable[str] = (), depth: int = 0) -> str:
     """Say in one sentence what pydantic found first: the key, the rule, and what was found.
 
-    Parameters
-    ----------
-    error : pydantic.ValidationError
-    allowed : iterable of str
-        The keys that are known, for a key that is not.
-    depth : int
-        How many parts of the place to leave out, because the caller says them.
+    The keys `allowed` are listed for one that is not. The first `depth` parts of the place are
+    left out, because the caller says them.
 
     Examples
     --------

@@ -6,10 +6,11 @@ What a user hands in, a table or a YAML file, is read here, and refused in one s
 """
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import os
-import tempfile
+import secrets
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -28,20 +29,24 @@ except ImportError:  # Windows has no flock: there, two processes may do the sam
     fcntl = None
 
 
+#: What a disk says that takes no more; it names no file.
+_DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, errno.EIO}
+
+
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
-    If the block raises an error, `path` stays as it was and nothing stays beside it. What
-    a killed process has left beside it, the next one that writes `path` overwrites.
+    If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
+    who write the same path at once, the later counts, whole. A process that is killed leaves
+    a hidden file `.partial.*`, which nothing reads.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    If the file cannot be written, that is an :class:`InputError`; errors about other files,
+    such as an input that is missing, pass as they are.
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with atomic_write(Path(folder) / "status.md") as beside:
     ...         _ = beside.write_text("All is well.", encoding="utf-8")
@@ -49,13 +54,14 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     ['status.md']
     """
     path = Path(path)
-    beside = path.with_name(f".partial.{path.name}")
+    beside = path.with_name(f".partial.{secrets.token_hex(4)}.{path.name}")
     try:
+        # Made at once: a file that is missing from here on is another one.
+        beside.touch(exist_ok=False)
         yield beside
         os.replace(beside, path)
     except OSError as error:
-        # An error about another file, such as an input that is missing, is not about this one.
-        if error.filename not in (None, str(beside), beside):
+        if error.filename not in (str(beside), beside) and error.errno not in _DISK_ERRORS:
             raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
@@ -65,11 +71,6 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
 
 def write_text(path: str | os.PathLike, text: str) -> None:
     """Write a text file, whole or not at all.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
 
     Examples
     --------
@@ -84,23 +85,15 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 def write_parquet(
     path: Path, frames: Iterable["pd.DataFrame"], compression: str = "snappy"
 ) -> None:
-    """Write frames with the same columns to one Parquet file, one after another.
+    """Write one or more frames with the same columns to a Parquet file, one after another.
 
     If they come from a generator, one is in memory at a time.
-
-    Parameters
-    ----------
-    path : Path
-        Usually what :func:`atomic_write` yields.
-    frames : iterable of pandas.DataFrame
-        At least one.
-    compression : str
-        A codec of Parquet.
 
     Examples
     --------
     >>> import pandas as pd
     >>> years = (pd.DataFrame({"t": [t], "age": [30 + t]}) for t in range(3))
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "ages.parquet"
     ...     with atomic_write(path) as beside:
@@ -119,13 +112,19 @@ def write_parquet(
             writer.write_table(table)
 
 
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say in one sentence why a file cannot be read."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"file {path} does not exist") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"file {path} cannot be read: {error}") from error
+
+
 def read_table(path: str | os.PathLike) -> "pd.DataFrame":
     """Read a CSV or Parquet file, by its ending.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, is of another kind, or cannot be read.
 
     Examples
     --------
@@ -135,55 +134,27 @@ def read_table(path: str | os.PathLike) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    path = Path(path)
-    readers = {
-        **dict.fromkeys((".csv", ".gz", ".zip"), pd.read_csv),
-        ".parquet": pd.read_parquet,
-    }
+    path, csv = Path(path), (".csv", ".gz", ".zip")
+    readers = dict.fromkeys(csv, pd.read_csv) | {".parquet": pd.read_parquet}
     if path.suffix not in readers:
         raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
-    if not path.is_file():
-        raise InputError(f"file {path} does not exist")
-    try:
+    with _reading(path):
         return readers[path.suffix](path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"file {path} cannot be read: {error}") from error
 
 
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
-    """Read a YAML file; see :func:`parse_yaml`.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it breaks a rule of :func:`parse_yaml`.
-    """
+    """Read a YAML file, as :func:`parse_yaml` does; an :class:`InputError` says if it is none."""
     path = Path(path)
-    try:
+    with _reading(path):
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"file {path} cannot be read: {error}") from error
     return parse_yaml(text, path.name, ignored)
 
 
 def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
     """Parse YAML by the safe loader, and refuse a key that stands twice in one mapping.
 
-    Parameters
-    ----------
-    text : str
-    source : str
-        Where it came from, for messages.
-    ignored : collection of str
-        Sections (keys of the whole) without a meaning here: a doubled key in one of them is
-        only warned of, and its last value counts.
-
-    Raises
-    ------
-    InputError
-        If it is not YAML, or a key stands twice.
+    In a section (a key of the whole) that is `ignored`, because it has no meaning here, a doubled
+    key is only warned of, and its last value counts. Messages begin with the `source`.
 
     Examples
     --------
@@ -194,16 +165,16 @@ def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
     loader = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()
-        for section, key in _doubled_keys(root):
-            found = f"{source}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
-            if section not in ignored:
-                raise InputError(found)
-            warnings.warn(f"{found}, in a section without a meaning here", stacklevel=3)
-        return None if root is None else loader.construct_document(root)
+        doubled = list(_doubled_keys(root))  # now: to construct is to write merged keys out
+        content = None if root is None else loader.construct_document(root)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
+    for section, key in doubled:
+        found = f"{source}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
+        if section not in ignored:
+            raise InputError(found)
+        warnings.warn(f"{found}, in a section without a meaning here", stacklevel=3)
+    return content
 
 
 def _doubled_keys(root: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
@@ -211,30 +182,25 @@ def _doubled_keys(root: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
     waiting, seen = [("", root)], set()
     while waiting:
         section, node = waiting.pop()
-        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+        if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
             waiting += [(section, child) for child in node.value]
-            continue
-        keys = set()
-        for key, value in node.value:
-            # A merge key (<<) may stand with others; what it brings does not count as twice.
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                if (key.tag, key.value) in keys:
-                    yield section or key.value, key
-                keys.add((key.tag, key.value))
-            name = key.value if isinstance(key, yaml.ScalarNode) else ""
-            waiting.append((section or name, value))
+        elif isinstance(node, yaml.MappingNode):
+            keys = set()
+            for key, value in node.value:
+                name = key.value if isinstance(key, yaml.ScalarNode) else ""
+                # A merge key (<<) may stand with others; what it brings does not count as twice.
+                if name and key.tag != "tag:yaml.org,2002:merge":
+                    if (key.tag, name) in keys:
+                        yield section or name, key
+                    keys.add((key.tag, name))
+                waiting.append((section or name, value))
 
 
 def writable(folder: Path) -> None:
-    """Make a folder, and make sure that files can be written there.
-
-    Raises
-    ------
-    InputError
-        If they cannot.
+    """Make a folder, if it is not there; an :class:`InputError` says why it cannot be one.
 
     Examples
     --------
@@ -244,9 +210,6 @@ def writable(folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Asking for permission is not enough: root has it even where the disk is read-only.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
 
@@ -255,25 +218,8 @@ def writable(folder: Path) -> None:
 def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
     """Hold a lock file, so that one process at a time does what is in the block.
 
-    The operating system lets go of the lock when its holder ends, however it ends.
-
-    Parameters
-    ----------
-    path : Path
-        The lock file; made if it does not exist.
-    wait : bool
-        Whether to wait until its holder has finished.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds the lock and `wait` is false.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder, file_lock(Path(folder) / "lock"):
-    ...     print("nobody else is here")
-    nobody else is here
+    The operating system lets go of the lock when its holder ends, however it ends. With
+    ``wait=False``, a lock that is held is a :class:`BlockingIOError`.
     """
     with open(path, "a") as lock:
         if fcntl is not None:
@@ -281,24 +227,18 @@ def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
         yield
 
 
-def folder_digest(folder: Path) -> str:
+def folder_digest(folder: Path, without: Collection[str] = ()) -> str:
     """Return the SHA-256 of all files below a folder, their names included, as 64 digits.
 
-    Hidden files and compiled Python do not count. A folder that does not exist has the
-    digest of an empty one.
-
-    Examples
-    --------
-    >>> folder_digest(Path("nowhere"))[:8]
-    'e3b0c442'
+    Hidden files, compiled Python, and files and folders with a name in `without` do not count.
+    A folder that does not exist has the digest of an empty one.
     """
     digest = hashlib.sha256()
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     for name, path in sorted(files.items()):
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in name.split("/"))
-        if hidden or not path.is_file():
-            continue
-        content = path.read_bytes()
-        # The lengths keep (name, content) pairs apart: "ab" + "c" is not "a" + "bc".
-        digest.update(f"{len(name)} {len(content)} {name}".encode() + content)
+        parts, apart = name.split("/"), {"__pycache__", *without}
+        if path.is_file() and not any(part[0] == "." or part in apart for part in parts):
+            content = path.read_bytes()
+            # The lengths keep (name, content) pairs apart: "ab" + "c" is not "a" + "bc".
+            digest.update(f"{len(name)} {len(content)} {name}".encode() + content)
     return digest.hexdigest()

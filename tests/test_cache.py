@@ -1,10 +1,12 @@
 """Results come back only from the code, versions and arguments that made them."""
 
+import ast
 import inspect
 import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -81,11 +83,35 @@ def test_results_of_other_code_or_versions_never_come_back(monkeypatch):
 
 def test_generation_depends_on_code_and_on_versions(monkeypatch):
     now = cache._generation()
-    monkeypatch.setattr(cache, "folder_digest", {ROOT / "lib": "other"}.__getitem__)
+    monkeypatch.setattr(cache, "folder_digest", lambda folder, without: f"other {folder}")
     other_code = cache._generation()
     monkeypatch.undo()
     monkeypatch.setattr(cache, "versions", lambda: {"numpy": "0"})
     assert len({now, other_code, cache._generation()}) == 3
+
+
+def test_generation_leaves_out_only_what_no_other_module_imports(monkeypatch, tmp_path):
+    """An edited figure refits no simulator; an edited mechanism does."""
+    shutil.copytree(ROOT / "lib", tmp_path / "lib")
+    monkeypatch.setattr(cache, "ROOT", tmp_path)
+    monkeypatch.setattr(cache, "versions", dict)
+    before = cache._generation()
+    for path in (tmp_path / "lib").rglob("*.py"):
+        name = path.relative_to(tmp_path / "lib").as_posix()
+        source = path.read_bytes()
+        path.write_bytes(source + b"\n")
+        apart = name.startswith("book/") or name == "__main__.py" or name.endswith("plots.py")
+        assert (cache._generation() == before) == apart, name
+        path.write_bytes(source)
+
+        imported = {
+            f"{'lib.' * getattr(node, 'level', 0)}{getattr(node, 'module', '')}.{alias.name}"
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        parts = {part for each in imported if "lib" in each.split(".") for part in each.split(".")}
+        assert apart or not parts & {"plots", "book", "__main__"}, f"{name} needs what is apart"
 
 
 def test_old_generations_are_deleted_and_nothing_else(folder, monkeypatch):
@@ -160,3 +186,13 @@ def test_versions_list_what_is_installed():
     assert versions()["numpy"] == np.__version__
     assert versions()["pandas"] == pd.__version__
     assert "scikit-learn" in versions()
+
+
+def test_versions_name_what_is_not_installed_so_that_installing_it_is_a_change(monkeypatch):
+    def nothing(name):
+        raise metadata.PackageNotFoundError
+
+    monkeypatch.setattr(cache.metadata, "version", nothing)
+    without = versions.__wrapped__()
+    assert without["numpy"] == "absent"
+    assert list(without) == list(versions())

@@ -1,5 +1,6 @@
 """What is written is there whole or not at all; one process at a time; digests see every byte."""
 
+import errno
 import re
 
 import pandas as pd
@@ -30,6 +31,40 @@ def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path, error):
         raise error
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_two_who_write_one_file_do_not_mix(tmp_path):
+    path = tmp_path / "page.json"
+    with atomic_write(path) as first:
+        first.write_text("fir")
+        with atomic_write(path) as second:
+            second.write_text("second")
+        assert path.read_text() == "second"
+        first.write_text("first")
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("read", [pd.read_parquet, pd.read_csv, open])
+def test_a_missing_input_is_not_taken_for_the_output(tmp_path, read):
+    with pytest.raises(FileNotFoundError, match=r"nowhere"), atomic_write(tmp_path / "page.json"):
+        read("nowhere.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_an_error_of_the_output(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with (
+        pytest.raises(InputError, match=r"page.json cannot be written: No space left"),
+        atomic_write(tmp_path / "page.json"),
+    ):
+        raise full
+
+
+def test_what_is_written_may_be_read_by_whom_the_system_says(tmp_path):
+    (tmp_path / "usual").touch()
+    write_text(tmp_path / "page.json", "all is well")
+    assert (tmp_path / "page.json").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
 def test_what_cannot_be_written_is_named(tmp_path):

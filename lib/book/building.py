@@ -8,26 +8,24 @@ from their run records.
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from lib.book.editions import BOOK, Book, Page, load_edition
+from lib.book.editions import BOOK, Book, Run, load_edition
+from lib.book.markdown import markdown_table
 from lib.book.parameters import as_source
-from lib.book.running import Run, execute, failed_path, read_record, why_stale
+from lib.book.running import execute, read_record, why_stale
 from lib.cache import versions
-from lib.errors import InputError
+from lib.errors import InputError, check_count
 from lib.files import file_lock, writable, write_text
 
 
-@dataclass
-class Outcome:
+class Outcome(NamedTuple):
     """Which pages a build ran and which it left, and one sentence for each problem."""
 
-    ran: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    index: Path | None = None
+    ran: list[str]
+    unchanged: list[str]
+    problems: list[str]
 
 
 def build(
@@ -38,66 +36,39 @@ def build(
     force: bool = False,
     book: Book = BOOK,
 ) -> Outcome:
-    """Bring the pages of an edition up to date, then render the book.
+    """Bring the pages of an edition up to date, as many at a time as workers; render the book.
 
     A problem is a page that failed, a page that the table of contents lists and nothing
-    made, or a warning of the renderer.
-
-    Parameters
-    ----------
-    edition : str
-        A file of `book/editions`, without `.yml`.
-    workers : int
-        How many pages run at a time.
-    render : bool
-        Whether to render the book.
-    force : bool
-        Whether to run pages that are up to date, too.
-    book : Book
-
-    Raises
-    ------
-    InputError
-        If the edition breaks a rule, the folder for pages cannot be written, or another
-        build is at work in it.
+    made, or a warning of the renderer. With `force`, pages that are up to date are run, too.
 
     Examples
     --------
     >>> build(workers=0)
     Traceback (most recent call last):
-    lib.errors.InputError: workers is 0: expected at least 1
+    lib.errors.InputError: workers must be a whole number of at least 1: found 0
     """
-    if workers < 1:
-        raise InputError(f"workers is {workers}: expected at least 1")
-    pages = load_edition(edition, book).pages
+    check_count("workers", workers, least=1)
+    runs = load_edition(edition, book).runs
     writable(book.executed)
-    outcome = Outcome()
     try:
         with file_lock(book.executed / ".lock", wait=False):
             # What a killed run left behind; we are alone, so nobody is still writing it.
             for partial in book.executed.glob(".partial.*"):
                 partial.unlink()
-            stale = [page for page in pages if force or why_stale(page, book)]
-            outcome.unchanged = [page.page for page in pages if page not in stale]
-            outcome.ran = [page.page for page in stale]
-            runs = [
-                Run(book.notebook(page.notebook), book.page(page.page), page.parameters)
-                for page in stale
-            ]
-            outcome.problems += execute(runs, workers, book=book)
-            write_text(book.executed / "status_table.md", status_table(pages, book))
-            outcome.problems += [
+            stale = [run for run in runs if force or why_stale(run)]
+            problems = execute(stale, workers)
+            write_text(book.executed / "status_table.md", status_table(runs, book))
+            problems += [
                 f"_toc.yml lists book/executed/{name}, and there is no such page: "
                 f"edition {edition} does not make it, or it failed"
                 for name in _listed(book)
                 if not book.page(name).is_file()
             ]
-            if render:
-                outcome.problems += _render(book)
-                outcome.index = book.index if book.index.exists() else None
+            problems += _render(book) if render else []
     except BlockingIOError:
         raise InputError(f"another build is at work in {book.executed}: wait for it") from None
-    return outcome
+    unchanged = [run.page for run in runs if run not in stale]
+    return Outcome([run.page for run in stale], unchanged, problems)
 
 
 def _listed(book: Book) -> list[str]:
@@ -107,48 +78,43 @@ def _listed(book: Book) -> list[str]:
     return re.findall(r"book/executed/(\w+)", text)
 
 
-def status_table(pages: Iterable[Page], book: Book = BOOK) -> str:
+def status_table(runs: Sequence[Run], book: Book = BOOK) -> str:
     """Return the state of pages as MyST Markdown: the pages, their commands, the versions.
 
     Examples
     --------
-    >>> table = status_table([Page(page="moon", notebook="worlds")])
-    >>> print(table.splitlines()[2])
-    | `moon` | **not run** | | | `worlds` |
+    >>> from pathlib import Path
+    >>> moon = Run(BOOK.notebook("worlds"), Path("moon.ipynb"))
+    >>> print(status_table([moon]).splitlines()[2])
+    | `moon` | **not run** |  |  | `worlds` |
     """
-    rows, commands = [], []
-    listed = _listed(book)
-    found = {name: {version} for name, version in versions().items()}
-    for page in pages:
-        output = book.page(page.page)
-        record = read_record(output)
-        failed = failed_path(output).exists()
+    listed, rows, commands, seen = _listed(book), [], [], [versions()]
+    for run in runs:
+        record, failed = read_record(run), run.failed.exists()
         if record is None:
             status = "**failed**" if failed else "**not run**"
-            rows.append(f"| `{page.page}` | {status} | | | `{page.notebook}` |")
+            rows.append((f"`{run.page}`", status, "", "", f"`{run.notebook.stem}`"))
             continue
-        # A page that the table of contents leaves out is not rendered: no link would find it.
-        name = f"{{doc}}`/book/executed/{page.page}`" if page.page in listed else f"`{page.page}`"
         status = "**failed since**; this is the last good run" if failed else record["status"]
+        # A page that the table of contents leaves out is not rendered: no link would find it.
+        name = f"{{doc}}`/book/executed/{run.page}`" if run.page in listed else f"`{run.page}`"
         when = record["started"][:16].replace("T", " ")
         values = [f"`{key}={as_source(value)}`" for key, value in record["parameters"].items()]
-        source = f"`{record['notebook']}`: {', '.join(values)}" if values else record["notebook"]
-        cells = [name, status, when, f"{record['seconds']:.0f}", source.replace("|", "\\|")]
-        rows.append(f"| {' | '.join(cells)} |")
+        source = f"`{record['notebook']}`: {', '.join(values) or 'no parameters'}"
+        rows.append((name, status, when, record["seconds"], source))
         commands.append(f"$ {record['command']}")
-        for package, version in record["versions"].items():
-            found.setdefault(package, set()).add(version)
-    packages = [f"| {name} | {', '.join(sorted(seen))} |" for name, seen in found.items()]
-    return "\n".join(
-        [
-            *("| Page | Status | Run (UTC) | Seconds | Notebook, parameters |", "|---" * 5 + "|"),
-            *rows,
-            *("", "## The commands that repeat them", ""),
-            *("```console", *commands, "```"),
-            *("", "## Versions", ""),
-            *("| Package | Version |", "|---|---|", *packages, ""),
-        ]
-    )
+        seen.append(record["versions"])
+    packages = [
+        (name, ", ".join(sorted({one[name] for one in seen if name in one}))) for name in seen[0]
+    ]
+    parts = [
+        markdown_table(["Page", "Status", "Run (UTC)", "Seconds", "Notebook, parameters"], rows),
+        "## The commands that repeat them",
+        "\n".join(["```console", *commands, "```"]),
+        "## Versions",
+        markdown_table(["Package", "Version"], packages),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _render(book: Book) -> list[str]:

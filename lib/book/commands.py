@@ -1,4 +1,4 @@
-"""The command line of the book: `python -m lib --help`."""
+"""The commands `book`, `run` and `pages`; :mod:`lib.__main__` puts them together."""
 
 import sys
 import time
@@ -12,73 +12,6 @@ from lib.errors import InputError
 # The commands import what they need when they are called, so that --help answers at once.
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit status.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        What was typed after `python -m lib`; the process's own arguments if not given.
-
-    Returns
-    -------
-    int
-        0 all is well, 1 a page failed or the book has warnings, 2 the input breaks a rule, 130
-        interrupted.
-
-    Examples
-    --------
-    >>> main(["book", "--workers", "0"])
-    2
-    """
-    typed = sys.argv[1:] if arguments is None else arguments
-    try:
-        with _commands.make_context("python -m lib", typed or ["--help"]) as context:
-            return _commands.invoke(context)
-    except click.exceptions.Exit as end:  # after --help
-        return end.exit_code
-    except BrokenPipeError:
-        raise
-    except (InputError, click.ClickException, OSError) as error:
-        print(f"error: {_sentence(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: what was finished is kept; repeat the command", file=sys.stderr)
-        return 130
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, click.ClickException):
-        return error.format_message()
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
-
-
-@click.group(context_settings={"max_content_width": 100})
-def _commands() -> None:
-    """Make the Causal Benchmark Book, rerun a page of it, or look what there is to run.
-
-    Every page is a notebook that was executed with certain parameters. `book` makes
-    the whole book, `run` executes one notebook with the values you choose, and `pages`
-    lists the notebooks with their parameters. `sample` writes worlds of a simulator.
-
-    \b
-    examples:
-      python -m lib book                      the book, at its usual size
-      python -m lib book --edition quick      small samples: see everything work
-      python -m lib pages                     which notebooks there are
-      python -m lib run worlds -p n_samples 20_000 -p seed 3
-                                              one notebook, your values
-      python -m lib sample income_scm_1.0 -n 50_000 -o seen.parquet
-                                              a world, as a file
-
-    \b
-    exit status: 0 all is well, 1 a page failed or the book has warnings,
-                 2 the input breaks a rule, 130 interrupted
-    """
-
-
 _edition = click.option(
     *("--edition", "edition_name"),
     default="default",
@@ -88,18 +21,18 @@ _edition = click.option(
 )
 
 
-@_commands.command("book")
+@click.command()
 @_edition
 @click.option("--workers", default=2, show_default=True, help="Pages that run at a time.")
 @click.option("--no-render", is_flag=True, help="Execute the pages, render nothing.")
 @click.option("--force", is_flag=True, help="Run pages that are up to date, too.")
-def _book(edition_name: str, workers: int, no_render: bool, force: bool) -> int:
+def book(edition_name: str, workers: int, no_render: bool, force: bool) -> int:
     """Execute the pages of an edition that are not up to date, then render the book.
 
-    A page is up to date if its notebook, its parameters, all of lib, the data and the
-    versions of all dependencies are what they were when it was run. A page that fails
-    does not stop the others and does not replace its last good version; the notebook
-    as it failed is kept as book/executed/PAGE.failed.ipynb.
+    A page is up to date if its notebook, its parameters and the files that they name, all of
+    lib, the data and the versions of all dependencies are what they were when it was run. A
+    page that fails does not stop the others and does not replace its last good version; the
+    notebook as it failed is kept as book/executed/PAGE.failed.ipynb.
 
     \b
     examples:
@@ -110,20 +43,18 @@ def _book(edition_name: str, workers: int, no_render: bool, force: bool) -> int:
     from lib.book.building import build
     from lib.book.editions import Book
 
-    started = time.monotonic()
-    outcome = build(edition_name, workers, render=not no_render, force=force, book=Book())
-    for problem in outcome.problems:
-        print(f"error: {problem}", file=sys.stderr)
+    book, started = Book(), time.monotonic()
+    outcome = build(edition_name, workers, render=not no_render, force=force, book=book)
     print(
         f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
         f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
     )
-    if outcome.index:
-        print(f"the book is at {outcome.index}")
-    return 1 if outcome.problems else 0
+    if book.index.exists() and not no_render:
+        print(f"the book is at {book.index}")
+    return _status(outcome.problems)
 
 
-@_commands.command("run")
+@click.command()
 @click.argument("name", metavar="NOTEBOOK")
 @click.option(
     *("-p", "--parameter", "given"),
@@ -137,7 +68,7 @@ def _book(edition_name: str, workers: int, no_render: bool, force: bool) -> int:
     type=click.Path(path_type=Path),
     help="Where it goes; if not given, NOTEBOOK_run.ipynb in the current folder.",
 )
-def _run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> int:
+def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> int:
     """Execute one notebook with the values you choose, and write a run record beside it.
 
     NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Names and
@@ -150,118 +81,52 @@ def _run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> 
       python -m lib run worlds -p n_samples 20_000 -p seed 3 -o twenty_thousand.ipynb
       python -m lib run my_folder/my_notebook.ipynb
     """
-    from lib.book.editions import Book
+    from lib.book.editions import Book, Run
     from lib.book.parameters import checked, parameters_of
-    from lib.book.running import Run, execute, failed_path
+    from lib.book.running import execute
     from lib.files import writable
 
     book = Book()
     notebook = book.notebook(name)
-    values = checked(parameters_of(notebook), dict(given), notebook.stem, as_text=True)
+    values = checked(parameters_of(notebook), dict(given), as_text=True)
     output = output or Path(f"{notebook.stem}_run.ipynb")
     if output.suffix != ".ipynb":
         raise InputError(f"output {output} is no notebook: expected a name that ends with .ipynb")
-    if output.resolve() == notebook:
-        raise InputError(f"output {output} is the notebook itself: choose another name")
-    writable(output.resolve().parent)
-    problems = execute([Run(notebook, output, values)], folder=Path.cwd(), book=book)
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
+    run = Run(notebook, output, values, Path.cwd(), book)
+    writable(run.output.parent)
+    problems = execute([run])
     if not problems:
         print(f"{output}, with its run record in {output.with_suffix('.json').name}")
-    elif failed_path(output).exists():
-        print(f"the notebook as it failed is {failed_path(output)}", file=sys.stderr)
+    elif run.failed.exists():
+        problems.append(f"the notebook as it failed is {output.with_name(run.failed.name)}")
+    return _status(problems)
+
+
+def _status(problems: list[str]) -> int:
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0
 
 
-@_commands.command("sample")
-@click.argument("specification")
-@click.option("-n", type=click.IntRange(1), required=True, help="Subjects.")
-@click.option("--horizon", type=click.IntRange(1), default=7, show_default=True, help="Steps.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the world.")
-@click.option(
-    "--fit-seed", type=click.IntRange(0), default=0, show_default=True, help="Of the fit."
-)
-@click.option("--table", help="A CSV or Parquet file; Adult, if not given.")
-@click.option(
-    *("--do", "done"),
-    type=(str, str, str),
-    multiple=True,
-    metavar="VARIABLE STEP VALUE",
-    help="Set a variable at a step, or 'always'; may be given several times.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
-def _sample(
-    specification: str,
-    n: int,
-    horizon: int,
-    seed: int,
-    fit_seed: int,
-    table: str | None,
-    done: tuple[tuple[str, str, str], ...],
-    output: Path,
-    workers: int,
-) -> int:
-    """Fit a SPECIFICATION to a table, follow subjects through time, and stream them to Parquet.
-
-    It is a name from data/specs, or a YAML file. Memory stays constant, however many subjects
-    there are. The file has one row a subject and step.
-
-    \b
-    examples:
-      python -m lib sample income_scm_1.0 -n 50_000 --seed 1 -o seen.parquet
-      python -m lib sample income_scm_1.0 -n 50_000 --seed 1 -o done.parquet
-                       --do studies 1 "Full-time studies"
-      python -m lib sample my_model.yml --table my_table.csv -n 1000 -o mine.parquet
-    """
-    from lib.income import fitted_simulator
-
-    if not output.resolve().parent.is_dir():
-        raise InputError(f"folder {output.resolve().parent} does not exist")
-    for variable, step, _ in done:
-        if step != "always" and not step.isdecimal():
-            raise InputError(f"--do {variable}: step {step!r} is no number, nor always")
-    simulator = fitted_simulator(specification, fit_seed, table=table)
-    do: dict[str, dict[int | range, str | float]] = {}
-    for variable, step, value in done:
-        if simulator.kinds_.get(variable, "unknown") is None:  # neither unknown nor a level
-            try:
-                value = float(value)
-            except ValueError:
-                raise InputError(f"--do {variable} is {value!r}: expected a number") from None
-        do.setdefault(variable, {})[range(horizon) if step == "always" else int(step)] = value
-
-    def report(subjects: int) -> None:
-        print(f"{subjects:,} subjects", file=sys.stderr)
-
-    simulator.to_parquet(output, n, horizon, report, seed=seed, do=do, n_jobs=workers)
-    print(f"{n:,} subjects × {horizon} steps: {output}")
-    return 0
-
-
-@_commands.command("pages")
+@click.command()
 @_edition
-def _pages(edition_name: str) -> int:
+def pages(edition_name: str) -> int:
     """List the pages of an edition, with their parameters.
 
     Of each page it says the notebook, whether it is up to date, and the parameters: type,
     value in this edition, and meaning.
     """
     from lib.book.editions import Book, load_edition
-    from lib.book.parameters import as_source, parameters_of
+    from lib.book.parameters import as_source
     from lib.book.running import why_stale
 
-    book = Book()
-    edition = load_edition(edition_name, book)
+    edition = load_edition(edition_name, Book())
     print(f"edition {edition_name}: {edition.about.strip()}")
-    for page in edition.pages:
-        state = why_stale(page, book) or "up to date"
-        print(f"\n{page.page}  (notebooks/{page.notebook}.ipynb; {state})")
-        for name, parameter in parameters_of(book.notebook(page.notebook)).items():
-            value, meaning = page.parameters[name], parameter.help
-            if value != parameter.default:
-                meaning = f"{meaning} (default: {as_source(parameter.default)})".strip()
-            line = f"  {name}: {parameter.annotation} = {as_source(value)}"
-            print(f"{line}  # {meaning}" if meaning else line)
+    for run in edition.runs:
+        state = why_stale(run) or "up to date"
+        print(f"\n{run.page}  (notebooks/{run.notebook.name}; {state})")
+        for name, parameter in run.parameters.items():
+            usual = f" (default: {as_source(parameter.default)})"
+            changed = run.values[name] != parameter.default
+            print(f"  {parameter.line(run.values[name])}{usual if changed else ''}")
     return 0

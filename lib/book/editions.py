@@ -6,47 +6,32 @@ An *edition* is a YAML file in `book/editions`::
     pages:
       - {page: worlds, notebook: worlds, parameters: {n_samples: 1_000}}
 
-Everything in it is checked before anything runs: its keys, that the notebooks exist,
-and name and type of every parameter.
+Everything in it is checked before anything runs.
 """
 
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
-from lib.book.parameters import checked, parameters_of
-from lib.errors import InputError, one_of
+from lib.book.parameters import as_source, checked, parameters_of
+from lib.errors import InputError, first_problem, one_of
+from lib.files import read_yaml
 
 
-@dataclass(frozen=True)
 class Book:
     """Where the parts of a book are, below its root."""
 
-    root: Path = ROOT
-
-    @property
-    def notebooks(self) -> Path:
-        """The sources."""
-        return self.root / "notebooks"
-
-    @property
-    def editions(self) -> Path:
-        """Which notebook runs with which parameters."""
-        return self.root / "book" / "editions"
-
-    @property
-    def executed(self) -> Path:
-        """What papermill wrote, and the run records."""
-        return self.root / "book" / "executed"
-
-    @property
-    def index(self) -> Path:
-        """The first page of the rendered book."""
-        return self.root / "_build" / "html" / "index.html"
+    def __init__(self, root: Path = ROOT):
+        self.root = root
+        self.notebooks = root / "notebooks"
+        self.editions = root / "book" / "editions"
+        self.executed = root / "book" / "executed"  # what papermill wrote, and the run records
+        self.index = root / "_build" / "html" / "index.html"
 
     def page(self, name: str) -> Path:
         """Return where the executed notebook of a page is."""
@@ -54,11 +39,6 @@ class Book:
 
     def notebook(self, name: str) -> Path:
         """Return the source of a notebook, by name or path.
-
-        Raises
-        ------
-        InputError
-            If there is no such notebook.
 
         Examples
         --------
@@ -85,32 +65,67 @@ def _find(what: str, name: str, folder: Path, ending: str) -> Path:
 BOOK = Book()
 
 
-class Page(BaseModel):
-    """One page of an edition: its name, its notebook, and the values it is run with."""
+@dataclass
+class Run:
+    """A notebook to execute and the page that it becomes; checked when it is made.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    The run record is the `.json` beside the output. Of `values`, those that are not given are
+    the defaults. Relative paths in the notebook start from `folder`, or the book's root.
 
+    Examples
+    --------
+    >>> Run(BOOK.notebook("worlds"), Path("page.ipynb"), {"moon": 1})
+    Traceback (most recent call last):
+    lib.errors.InputError: parameter 'moon' is unknown: expected one of ...
+    """
+
+    notebook: Path
+    output: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+    book: Book = BOOK
+
+    def __post_init__(self):
+        self.notebook, self.output = self.notebook.resolve(), self.output.resolve()
+        if self.output == self.notebook:
+            raise InputError(f"output {self.output} is the notebook itself: choose another name")
+        self.parameters = parameters_of(self.notebook)
+        self.values = checked(self.parameters, self.values)
+        self.folder = self.folder or self.book.root
+        self.page = self.output.stem
+        self.failed = self.output.with_suffix(".failed.ipynb")  # what has not become the page
+
+    @property
+    def command(self) -> str:
+        """The command that repeats it, with the parameters that are not at their defaults."""
+        known = self.notebook.parent == self.book.notebooks.resolve()
+        words = ["python", "-m", "lib", "run", self.notebook.stem if known else str(self.notebook)]
+        for name, value in self.values.items():
+            if value != self.parameters[name].default:
+                words += ["-p", name, value if isinstance(value, str) else as_source(value)]
+        return shlex.join(words)
+
+
+class _Page(BaseModel, extra="forbid", strict=True):
     page: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     notebook: str
     parameters: dict[str, Any] = {}
 
 
-class Edition(BaseModel):
-    """What the book consists of and how much of it is computed."""
+class _File(BaseModel, extra="forbid", strict=True):
+    about: str
+    pages: list[_Page] = Field(min_length=1)
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+class Edition(NamedTuple):
+    """What the book consists of and how much of it is computed: one run a page."""
 
     about: str
-    pages: list[Page] = Field(min_length=1)
+    runs: list[Run]
 
 
 def load_edition(name: str, book: Book = BOOK) -> Edition:
-    """Read and check an edition, by name or path; give every parameter of its notebooks a value.
-
-    Raises
-    ------
-    InputError
-        If the edition, a key, a notebook or a parameter is unknown or of the wrong type.
+    """Read and check an edition, by name or path.
 
     Examples
     --------
@@ -120,38 +135,21 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
     """
     path = _find("edition", name, book.editions, ".yml")
     try:
-        edition = Edition.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path.name} is no YAML: {' '.join(str(error).split())}") from None
+        edition = _File.model_validate(read_yaml(path))
     except ValidationError as error:
-        raise InputError(f"{path.name}{_first_problem(error)}") from None
-
-    pages = []
+        place = error.errors()[0]["loc"]
+        in_page = len(place) > 1
+        where = f"{path.name}, page {place[1] + 1}" if in_page else path.name
+        allowed = (_Page if in_page else _File).model_fields
+        problem = first_problem(error, allowed, depth=2 if in_page else 0)
+        raise InputError(f"{where}: {problem}") from None
+    runs = {}
     for page in edition.pages:
-        if page.page in [earlier.page for earlier in pages]:
+        if page.page in runs:
             raise InputError(f"{path.name}: page {page.page!r} is listed twice")
         try:
-            source = book.notebook(page.notebook)
-            values = checked(parameters_of(source), page.parameters, page.notebook)
+            source, output = book.notebook(page.notebook), book.page(page.page)
+            runs[page.page] = Run(source, output, page.parameters, book=book)
         except InputError as error:
             raise InputError(f"{path.name}, page {page.page}: {error}") from None
-        pages.append(page.model_copy(update={"parameters": values}))
-    return edition.model_copy(update={"pages": pages})
-
-
-def _first_problem(error: ValidationError) -> str:
-    """Say in one sentence what pydantic found first, from the place on: `, page 2: key …`."""
-    problem = error.errors()[0]
-    location = list(problem["loc"])
-    in_page = len(location) > 1 and location[0] == "pages"
-    where = f", page {location[1] + 1}" if in_page else ""
-    key = ".".join(str(part) for part in (location[2:] if in_page else location))
-    if not key:
-        return f"{where} is {problem['input']!r}: expected a mapping of keys to values"
-    if problem["type"] == "extra_forbidden":
-        model = Page if in_page else Edition
-        return f"{where}: key {key!r} is unknown: {one_of(model.model_fields)}"
-    if problem["type"] == "missing":
-        return f"{where}: key {key!r} is missing"
-    rule = problem["msg"][0].lower() + problem["msg"][1:]
-    return f"{where}: key {key!r} is {problem['input']!r}: {rule}"
+    return Edition(edition.about, list(runs.values()))

@@ -6,7 +6,8 @@ line, each with its type, its default and what it means::
     n_samples: int = 10_000  # subjects to draw
 
 The values must be literals, because papermill replaces them one by one: nothing
-may be derived from another there.
+may be derived from another there. They are read here, because papermill's own reading leaves
+out, without a word, what it does not understand, such as the type `int | None`.
 """
 
 import ast
@@ -37,33 +38,21 @@ _GROUPED_FROM = 10_000
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, the type as written, its default, and its comment.
-
-    Examples
-    --------
-    >>> parameter = Parameter("n_samples", "int", 10_000, "subjects to draw")
-    >>> parameter.check(50), parameter.parse("20_000")
-    (50, 20000)
-    """
+    """One parameter: its name, the type as written, its default, and its comment."""
 
     name: str
     annotation: str
     default: Any
     help: str = ""
 
-    def check(self, value: Any, notebook: str = "the notebook") -> Any:
+    def check(self, value: Any) -> Any:
         """Return the value if it has the parameter's type; an int serves as a float.
-
-        Raises
-        ------
-        InputError
-            If the value is of another type.
 
         Examples
         --------
-        >>> Parameter("seed", "int", 0).check("one", notebook="worlds")
+        >>> Parameter("seed", "int", 0).check("one")
         Traceback (most recent call last):
-        lib.errors.InputError: parameter 'seed' of worlds is 'one': expected int
+        lib.errors.InputError: parameter 'seed' is 'one': expected int
         """
         try:
             # A line of the book's own notebook, in which only these names mean anything.
@@ -71,25 +60,16 @@ class Parameter:
             # Strict: a 1 is no True, and "5" is no 5.
             return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
         except ValidationError:
-            raise InputError(
-                f"parameter {self.name!r} of {notebook} is {value!r}: expected {self.annotation}"
-            ) from None
+            rule = f"is {value!r}: expected {self.annotation}"
         except Exception:
-            raise InputError(
-                f"parameter {self.name!r} of {notebook} has the unknown type "
-                f"{self.annotation!r}: {one_of(_TYPES)}"
-            ) from None
+            rule = f"has the unknown type {self.annotation!r}: {one_of(_TYPES)}"
+        raise InputError(f"parameter {self.name!r} {rule}")
 
-    def parse(self, text: str, notebook: str = "the notebook") -> Any:
+    def parse(self, text: str) -> Any:
         """Read a value from the command line, by the parameter's type.
 
         A `str` stays as it was typed. Anything else is read as a Python literal or,
         failing that, as YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
-
-        Raises
-        ------
-        InputError
-            If no reading of the text has the parameter's type.
 
         Examples
         --------
@@ -98,92 +78,65 @@ class Parameter:
         >>> Parameter("title", "str", "").parse("10_000")
         '10_000'
         """
-        for reading in [] if self.annotation == "str" else _readings(text):
-            with contextlib.suppress(InputError):
-                return self.check(reading, notebook)
-        return self.check(text, notebook)
+        refused = (ValueError, SyntaxError, MemoryError, RecursionError, yaml.YAMLError)
+        for read in () if self.annotation == "str" else (ast.literal_eval, yaml.safe_load):
+            with contextlib.suppress(*refused):
+                return self.check(read(text))
+        return self.check(text)
 
-
-def _readings(text: str) -> Iterator[Any]:
-    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        yield ast.literal_eval(text)
-    with contextlib.suppress(yaml.YAMLError):
-        yield yaml.safe_load(text)
+    def line(self, value: Any) -> str:
+        """Write the parameter with a value, as a line of a notebook."""
+        stated = f"{self.name}: {self.annotation} = {as_source(value)}"
+        return f"{stated}  # {self.help}" if self.help else stated
 
 
 def as_source(value: Any) -> str:
-    """Write a value the way the notebooks do.
-
-    Examples
-    --------
-    >>> as_source(50_000), as_source("Full-time studies"), as_source(0.5)
-    ('50_000', "'Full-time studies'", '0.5')
-    """
+    """Write a value the way the notebooks do: `50_000`, `0.5`, `'Full-time studies'`."""
     grouped = type(value) is int and abs(value) >= _GROUPED_FROM
     return f"{value:_}" if grouped else repr(value)
 
 
-def read_parameters(source: str, notebook: str = "the notebook") -> dict[str, Parameter]:
+def read_parameters(source: str) -> dict[str, Parameter]:
     """Read the parameters, in their order, from the source of their cell.
-
-    Raises
-    ------
-    InputError
-        If a line is no assignment, has no type, or its value is no literal of that type.
 
     Examples
     --------
-    >>> cell = "n_samples: int = 10_000  # subjects to draw"
-    >>> read_parameters(cell)["n_samples"].help
+    >>> read_parameters("n_samples: int = 10_000  # subjects to draw")["n_samples"].help
     'subjects to draw'
     """
-    lines = source.splitlines()
-    parameters = {}
-    for statement in _statements(source, notebook):
-        name = statement.target.id
-        try:
-            default = ast.literal_eval(statement.value)
-        except ValueError:
-            raise InputError(
-                f"parameter {name!r} of {notebook} is {ast.unparse(statement.value)}: "
-                "expected a literal value, because nothing may be derived in the parameters cell"
-            ) from None
-        meaning = _around(lines, statement)[1].strip().lstrip("#").strip()
-        parameter = Parameter(name, ast.unparse(statement.annotation), default, meaning)
-        parameter.check(default, notebook)
-        parameters[name] = parameter
-    return parameters
+    return {parameter.name: parameter for _, parameter in _statements(source)}
 
 
-def _statements(source: str, notebook: str) -> list[ast.AnnAssign]:
-    """Return the assignments of a parameters cell, which holds nothing else."""
+def _statements(source: str) -> Iterator[tuple[ast.AnnAssign, Parameter]]:
+    """Yield each statement of a parameters cell, and the parameter that it states."""
     try:
         body = ast.parse(source).body
     except SyntaxError as error:
-        raise InputError(f"the parameters cell of {notebook} is no Python: {error}") from None
+        raise InputError(f"the parameters cell is no Python: {error}") from None
     for statement in body:
-        typed = isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-        if not typed or statement.value is None:
+        try:
+            if not isinstance(statement, ast.AnnAssign) or statement.col_offset:
+                raise ValueError
+            name, default = statement.target.id, ast.literal_eval(statement.value)
+        except (AttributeError, TypeError, ValueError):
             raise InputError(
-                f"the parameters cell of {notebook} holds {ast.unparse(statement)!r}: "
-                "expected `name: type = value  # meaning`"
-            )
-    return body
-
-
-def _around(lines: list[str], node: ast.stmt | ast.expr) -> tuple[str, str]:
-    """Return what stands before and after a node, on its first line and on its last."""
-    # Python counts the bytes of a line, not its characters.
-    before = lines[node.lineno - 1].encode()[: node.col_offset]
-    after = lines[node.end_lineno - 1].encode()[node.end_col_offset :]
-    return before.decode(), after.decode()
+                f"the parameters cell holds {ast.unparse(statement)!r}: expected a line "
+                "`name: type = value  # meaning`, whose value is a literal"
+            ) from None
+        # Python counts the bytes of a line, not its characters.
+        last_line = source.split("\n")[statement.end_lineno - 1].encode()
+        meaning = last_line[statement.end_col_offset :].decode().strip(" #")
+        annotation = ast.get_source_segment(source, statement.annotation)
+        parameter = Parameter(name, annotation, default, meaning)
+        parameter.check(default)
+        yield statement, parameter
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
     """Return the source of a parameters cell with other values in place.
 
-    Types, comments and values that stay the same are left as they are written, so that a
-    reader of the executed page sees one cell with the values it was run with and what they mean.
+    A parameter whose value stays the same is left as it is written, so that a reader of the
+    executed page sees one cell with the values it was run with, and what they mean.
 
     Examples
     --------
@@ -192,64 +145,38 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
     """
     lines = source.split("\n")
     # Backwards, so that the places of earlier values stay right.
-    for statement in reversed(_statements(source, "the notebook")):
-        name, old = statement.target.id, statement.value
-        if name in values and values[name] != ast.literal_eval(old):
-            before, after = _around(lines, old)
-            lines[old.lineno - 1 : old.end_lineno] = [before + as_source(values[name]) + after]
+    for statement, parameter in reversed(list(_statements(source))):
+        value = values.get(parameter.name, parameter.default)
+        if value != parameter.default:
+            lines[statement.lineno - 1 : statement.end_lineno] = [parameter.line(value)]
     return "\n".join(lines)
 
 
 def checked(
-    parameters: Mapping[str, Parameter],
-    values: Mapping[str, Any],
-    notebook: str = "the notebook",
-    *,
-    as_text: bool = False,
+    parameters: Mapping[str, Parameter], values: Mapping[str, Any], *, as_text: bool = False
 ) -> dict[str, Any]:
     r"""Return the value of every parameter: the one given or, failing that, the default.
 
     Values that are text, as somebody typed it, are read by :meth:`Parameter.parse`.
 
-    Raises
-    ------
-    InputError
-        If a name is unknown or a value is of another type.
-
     Examples
     --------
     >>> parameters = read_parameters("n_samples: int = 10_000\nseed: int = 0")
-    >>> checked(parameters, {"seed": 1})
-    {'n_samples': 10000, 'seed': 1}
-    >>> checked(parameters, {"n_samp": 5}, "worlds")
+    >>> checked(parameters, {"n_samp": 5})
     Traceback (most recent call last):
-    lib.errors.InputError: parameter 'n_samp' of worlds is unknown: expected one of n_samples, seed
+    lib.errors.InputError: parameter 'n_samp' is unknown: expected one of n_samples, seed
     """
     complete = {name: parameter.default for name, parameter in parameters.items()}
     for name, value in values.items():
         if name not in parameters:
-            raise InputError(f"parameter {name!r} of {notebook} is unknown: {one_of(parameters)}")
+            raise InputError(f"parameter {name!r} is unknown: {one_of(parameters)}")
         read = parameters[name].parse if as_text else parameters[name].check
-        complete[name] = read(value, notebook)
+        complete[name] = read(value)
     return complete
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:
-    """Return a notebook and, of its cells, the one with the tag `parameters`.
-
-    A notebook without such a cell has no parameters, and the cell returned is an empty one.
-
-    Raises
-    ------
-    InputError
-        If the file is no notebook of format 4, or damaged.
-
-    Examples
-    --------
-    >>> read_notebook(Path(__file__))
-    Traceback (most recent call last):
-    lib.errors.InputError: parameters.py is damaged: expected a notebook of format 4
-    """
+    """Return a notebook and, of its cells, the one with the tag `parameters`, or an empty one."""
     try:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -261,18 +188,5 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """Return the parameters of a notebook, by name.
-
-    Raises
-    ------
-    InputError
-        If the file is no notebook, or its `parameters` cell breaks a rule.
-
-    Examples
-    --------
-    >>> from lib import ROOT
-    >>> list(parameters_of(ROOT / "notebooks" / "simulator_fitting.ipynb"))[0]
-    'specification'
-    """
-    _, cell = read_notebook(notebook)
-    return read_parameters(cell.source, notebook.stem)
+    """Return the parameters of a notebook, by name."""
+    return read_parameters(read_notebook(notebook)[1].source)

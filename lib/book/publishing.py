@@ -1,18 +1,10 @@
 """Publishing a folder of Parquet tables: a card for people, metadata for machines.
 
-A data set is a folder with one Parquet file a table. :func:`publish` adds
-
-- `README.md`, a card whose YAML head data repositories read, and whose text people do;
-- `croissant.json`, metadata in the Croissant 1.0 vocabulary [1]_, JSON-LD that names
-  every file with its SHA-256 and every column with its type and meaning.
-
-Both are made from the tables themselves and a :class:`Description`, so that neither
-can speak of a column that is not there.
-
-References
-----------
-.. [1] MLCommons (2024). Croissant format specification, version 1.0.
-   http://mlcommons.org/croissant/1.0
+A data set is a folder with one Parquet file a table. :func:`publish` adds `README.md`, a card
+whose YAML head data repositories read, and whose text people do; and `croissant.json`, which
+names every file with its SHA-256 and every column with its type and meaning, in the vocabulary
+Croissant 1.0 (MLCommons, 2024, http://mlcommons.org/croissant/1.0). Both are made from the tables
+themselves and a :class:`Description`, so that neither can speak of a column that is not there.
 """
 
 import hashlib
@@ -27,29 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from lib import ROOT
+from lib.book.markdown import markdown_table
 from lib.errors import InputError
 from lib.files import write_text
 
-#: The terms of the Croissant vocabulary that the recommended context of its specification lists.
-_TERMS = (
-    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileObject"),
-    *("fileProperty", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5"),
-    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace"),
-    *("samplingRate", "separator", "source", "subField", "transform"),
-)
-CONTEXT = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "dct": "http://purl.org/dc/terms/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "sc": "https://schema.org/",
-    **{term: f"cr:{term}" for term in _TERMS},
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-}
+#: What the terms of the metadata mean, as the specification recommends.
+CONTEXT = json.loads((ROOT / "data" / "croissant" / "context.json").read_text(encoding="utf-8"))
 
 #: From so many rows on, and below so many, a set belongs to a size category of data repositories.
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
@@ -57,53 +33,25 @@ _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "
 
 @dataclass(frozen=True)
 class Description:
-    """What people should know about a data set, and cannot see from its tables.
-
-    Parameters
-    ----------
-    name, version : str
-    about : str
-        A paragraph or more, in Markdown.
-    license : str
-        An SPDX identifier, such as 'MIT'.
-    columns : mapping of str to mapping of str to str
-        Table → column → meaning. Every column of every table, and no other.
-    keys : mapping of str to sequence of str
-        Table → the columns that identify a row.
-    cite : str
-        A reference in BibTeX.
-    creator : str
-        Who made it.
-    date : str
-        Of publication, as 2026-01-31.
-    tags : sequence of str
-    """
+    """What people should know about a data set, and cannot see from its tables."""
 
     name: str
     version: str
-    about: str
-    license: str
-    columns: Mapping[str, Mapping[str, str]]
-    keys: Mapping[str, Sequence[str]]
-    cite: str
+    about: str  # a paragraph or more, in Markdown
+    license: str  # an SPDX identifier, such as 'MIT'
+    columns: Mapping[str, Mapping[str, str]]  # table → column → meaning; every one, and no other
+    keys: Mapping[str, Sequence[str]]  # table → the columns that identify a row
+    cite: str  # a reference in BibTeX
     creator: str
-    date: str
+    date: str  # of publication, as 2026-01-31
     tags: Sequence[str] = ()
 
 
 def publish(folder: str | os.PathLike, description: Description) -> Path:
     """Write card and Croissant metadata beside the Parquet tables of a folder.
 
-    Parameters
-    ----------
-    folder : path-like
-        Holds one `TABLE.parquet` for each table of the description.
-    description : Description
-
-    Raises
-    ------
-    InputError
-        If tables or columns of folder and description differ, or a file cannot be written.
+    The folder holds one `TABLE.parquet` for each table of the description, with the columns
+    that are described, and no other.
 
     Examples
     --------
@@ -144,16 +92,16 @@ def croissant(folder: Path, description: Description) -> dict:
     files, records = [], []
     for table, meanings in description.columns.items():
         file = f"{table}.parquet"
-        path = folder / file
+        content = (folder / file).read_bytes()
         files.append(
             {
                 "@type": "cr:FileObject",
                 "@id": file,
                 "name": file,
                 "contentUrl": file,
-                "contentSize": f"{path.stat().st_size} B",
+                "contentSize": f"{len(content)} B",
                 "encodingFormat": "application/x-parquet",
-                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+                "sha256": hashlib.sha256(content).hexdigest(),
             }
         )
         fields = [
@@ -165,7 +113,7 @@ def croissant(folder: Path, description: Description) -> dict:
                 **_data_type(column.type),
                 "source": {"fileObject": {"@id": file}, "extract": {"column": column.name}},
             }
-            for column in pq.read_schema(path)
+            for column in pq.read_schema(folder / file)
         ]
         record = {"@type": "cr:RecordSet", "@id": table, "name": table, "field": fields}
         if key := description.keys.get(table):
@@ -190,11 +138,18 @@ def croissant(folder: Path, description: Description) -> dict:
 
 def card(folder: Path, description: Description) -> str:
     """Return the card of a folder of Parquet tables: Markdown with a YAML head."""
-    rows = {
-        table: pq.read_metadata(folder / f"{table}.parquet").num_rows
-        for table in description.columns
-    }
-    largest = max(rows.values())
+    parts = [f"# {description.name}", description.about, f"Version {description.version}."]
+    largest = 0
+    for table, meanings in description.columns.items():
+        file = pq.ParquetFile(folder / f"{table}.parquet")
+        largest = max(largest, file.metadata.num_rows)
+        key = ", ".join(f"`{column}`" for column in description.keys.get(table, ()))
+        rows = f"{file.metadata.num_rows:,} rows" + (f", identified by {key}." if key else ".")
+        columns = [(f"`{c.name}`", c.type, meanings[c.name]) for c in file.schema_arrow]
+        parts += [f"## `{table}.parquet`", rows]
+        parts.append(markdown_table(["column", "type", "meaning"], columns))
+    if description.cite:
+        parts.append(f"## To cite\n\n```bibtex\n{description.cite.strip()}\n```")
     head = {
         "pretty_name": description.name,
         "license": description.license.lower(),
@@ -206,19 +161,6 @@ def card(folder: Path, description: Description) -> str:
             for table in description.columns
         ],
     }
-    parts = [f"# {description.name}", description.about, f"Version {description.version}."]
-    for table, meanings in description.columns.items():
-        schema = pq.read_schema(folder / f"{table}.parquet")
-        key = description.keys.get(table)
-        identified = f", identified by {', '.join(f'`{column}`' for column in key)}" if key else ""
-        parts.append(f"## `{table}.parquet`\n\n{rows[table]:,} rows{identified}.")
-        lines = [
-            f"| {_cell(f'`{c.name}`')} | {_cell(c.type)} | {_cell(meanings[c.name])} |"
-            for c in schema
-        ]
-        parts.append("\n".join(["| column | type | meaning |", "|---|---|---|", *lines]))
-    if description.cite:
-        parts.append(f"## To cite\n\n```bibtex\n{description.cite.strip()}\n```")
     yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{yaml_head}---\n\n" + "\n\n".join(parts) + "\n"
 
@@ -228,18 +170,12 @@ def _id(table: str, column: str) -> str:
     return f"{table}/{re.sub(r'[^A-Za-z0-9-]+', '_', column)}"
 
 
-def _cell(content: object) -> str:
-    """Return a cell of a Markdown table, which a bare bar would end, even within code."""
-    return str(content).replace("|", "\\|")
-
-
 def _data_type(kind: pa.DataType) -> dict:
-    if pa.types.is_list(kind):
-        if pa.types.is_list(kind.value_type):
-            return {"dataType": "sc:Text"}
+    if pa.types.is_list(kind) and not pa.types.is_list(kind.value_type):
         return _data_type(kind.value_type) | {"repeated": True}
-    if pa.types.is_boolean(kind):
-        return {"dataType": "sc:Boolean"}
-    if pa.types.is_integer(kind):
-        return {"dataType": "sc:Integer"}
-    return {"dataType": "sc:Float" if pa.types.is_floating(kind) else "sc:Text"}
+    tests = {
+        "sc:Boolean": pa.types.is_boolean,
+        "sc:Integer": pa.types.is_integer,
+        "sc:Float": pa.types.is_floating,
+    }
+    return {"dataType": next((name for name, test in tests.items() if test(kind)), "sc:Text")}

@@ -18,17 +18,7 @@ from lib.errors import InputError
 
 
 def disagreements(tasks: Tasks) -> pd.DataFrame:
-    """Read every prompt and return those that the reader answers unlike the label.
-
-    Parameters
-    ----------
-    tasks : Tasks
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a disagreement, with the columns of :meth:`Tasks.prompts
-        <lib.ccr.tasks.Tasks.prompts>` and `read`, the reader's answer.
+    """Return the prompts that the reader answers unlike the label, with its answer as `read`.
 
     Examples
     --------
@@ -39,8 +29,7 @@ def disagreements(tasks: Tasks) -> pd.DataFrame:
     rows = []
     for task in tasks.tasks:
         # Sample by sample, because the reader remembers the rules of a few contexts only.
-        alone = Tasks([task], tasks.only_changed)
-        for prompt in sorted(alone.prompts(), key=lambda prompt: prompt["sample"]):
+        for prompt in sorted(Tasks([task]).prompts(), key=lambda prompt: prompt["sample"]):
             answer = read(prompt["context"], prompt["text"], task.story.theme)
             if answer != prompt["answer"]:
                 rows.append(prompt | {"read": answer})
@@ -48,14 +37,7 @@ def disagreements(tasks: Tasks) -> pd.DataFrame:
 
 
 def enumeration_error(world: World) -> float:
-    """Return the largest difference between exact and enumerated quantities of a world.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> enumeration_error(World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])) < 1e-15
-    True
-    """
+    """Return the largest difference between exact and enumerated quantities of a world."""
     exact, enumerated = exact_quantities(world), enumerated_quantities(world)
     return float((exact - enumerated).abs().to_numpy().max())
 
@@ -68,12 +50,6 @@ def composition_error(world: World) -> float:
         - \mathrm{PNS}(\text{root}, \text{leaf}) \right|,
 
     with every PNS from :mod:`lib.ccr.brute_force`, which does not know the theorem.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> composition_error(World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])) < 1e-15
-    True
     """
     quantities = enumerated_quantities(world)
     whole = quantities["PNS"].loc[world.chain.global_quantity]
@@ -93,29 +69,13 @@ def convergence(
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
         \cdot \frac{\chi^2_R}{R}},
 
-    which gives the band.
-
-    Parameters
-    ----------
-    world : World
-    sizes : list of int
-        Numbers of samples.
-    repetitions : int
-        Independent estimates at each size.
-    seed : int
-    confidence : float
-        The probability of each band.
+    which gives the band, left with a probability of one minus `confidence`.
 
     Returns
     -------
     pandas.DataFrame
-        Indexed by `n`: `error`, the root mean squared error of the estimates;
+        Indexed by `n`, one of `sizes`: `error`, the root mean squared error of the estimates;
         `expected`, without the last factor; and `low` and `high`, the band.
-
-    Raises
-    ------
-    InputError
-        If a count is not positive.
 
     Examples
     --------

@@ -28,15 +28,10 @@ MOST_NODES = 20
 def enumerated_quantities(world: World) -> pd.DataFrame:
     """Return the quantities of every pair of the cut tree, by enumeration.
 
-    Parameters
-    ----------
-    world : World
-        At most 20 nodes.
-
     Raises
     ------
     InputError
-        If the world has more nodes than can be enumerated.
+        If the world has more than 20 nodes.
 
     Examples
     --------

@@ -57,12 +57,6 @@ def responses(world: World, component: int) -> tuple[float, float, float]:
     of the first and of the current node is carried along the path: time linear in
     the size of the component.
 
-    Parameters
-    ----------
-    world : World
-    component : int
-        Its position in the chain.
-
     Examples
     --------
     >>> from lib.ccr.graphs import Chain
@@ -113,10 +107,6 @@ def _response(
 def exact_quantities(world: World) -> pd.DataFrame:
     """Return the exact quantities of every pair of the cut tree.
 
-    Parameters
-    ----------
-    world : World
-
     Returns
     -------
     pandas.DataFrame
@@ -155,13 +145,5 @@ def exact_quantities(world: World) -> pd.DataFrame:
 
 
 def composed(quantities: pd.DataFrame, path: tuple[int, ...]) -> float:
-    """Return the product of the PNS along a path of the cut tree.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> world = World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])
-    >>> round(composed(exact_quantities(world), (0, 1, 2)), 3)
-    0.4
-    """
+    """Return the product of the PNS along a path of the cut tree."""
     return float(np.prod([quantities["PNS"].loc[step] for step in itertools.pairwise(path)]))

@@ -43,20 +43,9 @@ class Chain:
     Parameters
     ----------
     n_per_bcc : sequence of int
-        The number of nodes of each component, cutpoints counted in both.
+        The number of nodes of each component, at least 2, cutpoints counted in both.
     bcc_types : str or sequence of str
         The kind of each component, 'cycle' or 'wheel'; one word stands for all.
-
-    Raises
-    ------
-    InputError
-        If there is no component, one has fewer than two nodes, a kind is unknown,
-        or the two sequences differ in length.
-
-    Examples
-    --------
-    >>> Chain([3, 3], "cycle").parents
-    ((), (0,), (0, 1), (2,), (2, 3))
     """
 
     n_per_bcc: Sequence[int]
@@ -144,8 +133,7 @@ class Chain:
     def compositions(self) -> Iterator[tuple[int, ...]]:
         """Yield every path of the cut tree from root to leaf with at least two edges.
 
-        They come shortest first and one at a time: their number doubles with every
-        component.
+        They come shortest first and one at a time: their number doubles with every component.
 
         Examples
         --------

@@ -12,8 +12,9 @@ answers of a task together; they are computed from the log::
     tasks, answers = from_log("logs/….eval")
     Scores(tasks, answers).table
 
-To ask less, lower `n_tasks` or `n_samples`: a prompt that is left out, as by Inspect's
-own ``--limit``, breaks the pairs of which the quantities are made.
+With ``--epochs 3`` each prompt is asked three times and its scores are averaged. To ask
+less, lower `n_tasks` or `n_samples`: a prompt that is left out, as by Inspect's own
+``--limit``, breaks the pairs of which the quantities are made.
 
 References
 ----------
@@ -21,34 +22,22 @@ References
    evaluations. https://inspect.aisi.org.uk
 """
 
-import inspect
 import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from lib.ccr.answers import UNPARSEABLE, matched, parse, prompt_text
 from lib.ccr.scoring import RUNGS, rungs
-from lib.ccr.tasks import Tasks, generate
-from lib.errors import InputError, one_of
+from lib.ccr.setting import generate
+from lib.ccr.tasks import Tasks
+from lib.errors import InputError
 
 try:
-    from inspect_ai import Task, task
-    from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.log import read_eval_log
-    from inspect_ai.scorer import (
-        Metric,
-        SampleScore,
-        Score,
-        Scorer,
-        Target,
-        metric,
-        scorer,
-    )
-    from inspect_ai.solver import TaskState
-    from inspect_ai.solver import generate as ask
+    from inspect_ai import Task, dataset, log, scorer, solver, task
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "evaluating a language model needs Inspect: pip install -e '.[language-models]'",
@@ -58,111 +47,79 @@ except ModuleNotFoundError as error:
 
 @task
 def ccr(theme: str = "candy_party", n_samples: int = 10, **parameters) -> Task:
-    """Ask a model every prompt of a set of tasks.
+    """Ask a model every prompt of a set of tasks; the parameters are those of `generate`.
 
-    Parameters
-    ----------
-    theme : str
-    n_samples : int
-        The samples of each task; with three components, each has 16 prompts.
-    **parameters
-        Those of :func:`lib.ccr.generate`.
-
-    Raises
-    ------
-    InputError
-        If a parameter is unknown or out of its range.
+    With three components, each sample has 16 prompts.
     """
-    allowed = list(inspect.signature(generate).parameters)
-    for name in parameters:
-        if name not in allowed:
-            raise InputError(f"parameter {name!r} is unknown: {one_of(allowed)}")
     tasks = generate(theme, n_samples=n_samples, **parameters)
-    return Task(
-        dataset=MemoryDataset(list(_samples(tasks)), name=f"ccr, {theme}"),
-        solver=ask(),
-        scorer=yes_or_no(),
-    )
+    samples = dataset.MemoryDataset(list(_samples(tasks)), name=f"ccr, {theme}")
+    return Task(dataset=samples, solver=solver.generate(), scorer=yes_or_no())
 
 
-@metric
-def per_rung() -> Metric:
+@scorer.metric
+def per_rung() -> scorer.Metric:
     """Report the accuracy on every rung, and the rate of unparseable answers."""
 
-    def mean(values: list[float]) -> float:
-        return float(np.mean(values)) if values else float("nan")
-
-    def compute(scores: list[SampleScore]) -> dict[str, float]:
-        found = {
-            rung: mean([s.score.as_float() for s in scores if rung in s.sample_metadata["rungs"]])
-            for rung in RUNGS
-        }
-        lost = [float(parse(s.score.answer or "") == UNPARSEABLE) for s in scores]
-        return {**found, "unparseable": mean(lost)}
+    def compute(scores: list[scorer.SampleScore]) -> dict[str, float]:
+        table = pd.DataFrame([one.score.value for one in scores], columns=[*RUNGS, "unparseable"])
+        return table.mean().to_dict()  # on a rung, of the samples that are on it
 
     return compute
 
 
-@scorer(metrics=[per_rung()])
-def yes_or_no() -> Scorer:
-    """Score an answer 1 if it is right, and 0 if it is wrong or unparseable."""
+@scorer.scorer(metrics=[per_rung()])
+def yes_or_no() -> scorer.Scorer:
+    """Score an answer by rung: 1 if it is right, and 0 if it is wrong or unparseable."""
 
-    async def score(state: TaskState, target: Target) -> Score:
+    async def score(state: solver.TaskState, target: scorer.Target) -> scorer.Score:
         said = state.output.completion
-        return Score(value=int(parse(said) == parse(target.text)), answer=said)
+        right = float(parse(said) == parse(target.text))
+        value = dict.fromkeys(state.metadata["rungs"], right)
+        # Numbers, not words: Inspect averages them over epochs.
+        return scorer.Score(
+            value=value | {"unparseable": float(parse(said) == UNPARSEABLE)}, answer=said
+        )
 
     return score
 
 
-def from_log(path: str | os.PathLike) -> tuple[Tasks, np.ndarray]:
-    """Read what a model was asked, and what it answered, from a log of Inspect.
+def from_log(path: str | os.PathLike) -> tuple[Tasks, list[np.ndarray]]:
+    """Read what a model was asked, and what it answered, from a log of the task :func:`ccr`.
 
     The tasks are generated again from the parameters in the log; each prompt must be,
-    word for word, what the model was given.
-
-    Parameters
-    ----------
-    path : path-like
-        Of a log of the task :func:`ccr`.
-
-    Raises
-    ------
-    InputError
-        If the log cannot be read or is of another task, a prompt was not answered
-        exactly once, or is not what these parameters generate.
+    word for word, what the model was given, and answered once in every epoch. Answers of
+    several epochs stand one behind another, as :class:`~lib.ccr.scoring.Scores` takes them.
     """
     path = Path(path)
     try:
-        log = read_eval_log(str(path))
+        found = log.read_eval_log(str(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as a log of Inspect: {error}") from error
-    if log.eval.task.rpartition("/")[2] != "ccr":
-        raise InputError(f"{path} must be a log of the task ccr: found {log.eval.task}")
-    tasks = generate(**log.eval.task_args)
-    said, asked = {}, {}
-    for sample in log.samples or []:
-        if sample.id in said:
-            raise InputError(f"{path} answers prompt {sample.id!r} a second time")
-        asked[sample.id] = sample.input
-        if not sample.error:
-            said[sample.id] = sample.output.completion
-    answers = matched(tasks, said, str(path))
-    for prompt in tasks.prompts():
-        if asked[prompt["id"]] != prompt_text(prompt):
-            raise InputError(f"{path} asked something else as prompt {prompt['id']!r}")
-    return tasks, answers
-
-
-def _samples(tasks: Tasks) -> Iterator[Sample]:
-    """Yield every prompt as a sample of Inspect that knows its rungs."""
-    on_rung = {
-        one.number: [np.broadcast_to(where, one.labels.shape) for where in rungs(one)]
-        for one in tasks.tasks
+    if found.eval.task.rpartition("/")[2] != "ccr":
+        raise InputError(f"{path} must be a log of the task ccr: found {found.eval.task}")
+    tasks = generate(**found.eval.task_args)
+    asked = {prompt["id"]: prompt_text(prompt) for prompt in tasks.prompts()}
+    said: dict[int, dict[str, str]] = {
+        epoch + 1: {} for epoch in range(found.eval.config.epochs or 1)
     }
+    for sample in found.samples or []:
+        if sample.id in said[sample.epoch]:
+            raise InputError(f"{path} answers prompt {sample.id!r} a second time")
+        if sample.input != asked.get(sample.id, sample.input):
+            raise InputError(f"{path} asked something else as prompt {sample.id!r}")
+        if not sample.error:
+            said[sample.epoch][sample.id] = sample.output.completion
+    epochs = [matched(tasks, words, str(path)) for words in said.values()]
+    return tasks, [np.hstack(grids) for grids in zip(*epochs, strict=True)]
+
+
+def _samples(tasks: Tasks) -> Iterator[dataset.Sample]:
+    """Yield every prompt as a sample of Inspect that knows its rungs."""
+    on_rung = {one.number: np.array(rungs(one)) for one in tasks.tasks}
     for prompt in tasks.prompts():
-        place = {key: int(prompt[key]) for key in ("task", "sample", "question")}
-        on_it = [where[place["question"], place["sample"]] for where in on_rung[place["task"]]]
-        yield Sample(
+        place = {key: prompt[key] for key in ("task", "sample", "question")}
+        on_it = on_rung[place["task"]][:, place["question"], place["sample"]]
+        yield dataset.Sample(
             id=prompt["id"],
             input=prompt_text(prompt),
             target="Yes" if prompt["answer"] else "No",

@@ -1,11 +1,13 @@
 """The second oracle: a reader that sees the text of a prompt and nothing else.
 
 It takes the rules and facts from the sentences, rebuilds the world that they tell,
-and answers the question. It shares no code with what wrote the prompt, save the
-patterns by which a theme recognises its own words.
+and answers the question. What it does not understand, it refuses. It shares no code with
+what wrote the prompt, save the patterns by which a theme recognises its own words.
 """
 
 import re
+import string
+from collections.abc import Iterable
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
@@ -26,23 +28,34 @@ _ALL = r"all of the following hold|every one of these statements is true"
 _ANY = r"at least one of the following holds|one or more of these statements are true"
 _FORMS = (
     re.compile(
-        rf"(?:^|(?<=\. ))(?P<effect>[^.]+?) (?:if and only if|exactly when) "
-        rf"(?:(?:(?P<all>{_ALL})|(?:{_ANY})): )?(?P<conditions>[^.]+)\."
+        rf"(?P<effect>[^.]+?) (?:if and only if|exactly when) "
+        rf"(?:(?:(?P<all>{_ALL})|(?P<any>{_ANY})): )?(?P<conditions>[^.:]+)\."
     ),
     re.compile(
         r"It is the case that (?P<effect>[^.]+?) whenever (?:(?P<all>all of these conditions are "
-        r"met together)|any of these conditions is met), and only then: (?P<conditions>[^.]+)\."
+        r"met together)|(?P<any>any of these conditions is met)), and only then: "
+        r"(?P<conditions>[^.:]+)\."
     ),
     re.compile(
-        r"It is the case that (?P<effect>[^.]+?) whenever (?P<conditions>[^.]+), and only then\."
-        r"(?P<all>)"  # a single condition: any is all
+        r"It is the case that (?P<effect>[^.]+?) whenever (?P<conditions>[^.:]+), and only then\."
+        r"(?P<all>)(?P<any>)"
     ),
 )
+# With one link in a sentence, no form looks at any of its words more than a few times.
+_LINK = re.compile(r" (?:if and only if|exactly when|whenever) ")
 _DO = (
-    re.compile(r"Suppose that, regardless of all other circumstances, (?P<cause>[^.]+?), while"),
-    re.compile(r"Now imagine an intervention: (?P<cause>[^.]+), whatever the rules say\."),
-    re.compile(r"Someone steps in and sees to it that (?P<cause>[^.]+), no matter what\."),
+    r"Suppose that, regardless of all other circumstances, (?P<cause>[^.]+), while every other "
+    r"rule and every fact stays as told\. In that case: ",
+    r"Now imagine an intervention: (?P<cause>[^.]+), whatever the rules say\."
+    r"(?: All other rules still apply, and the facts are those told\.)?"
+    r"(?: After the intervention:)? ",
+    r"Someone steps in and sees to it that (?P<cause>[^.]+), no matter what\."
+    r"(?: The rule for this is set aside; all others decide as ever, by the facts told\.)?"
+    r"(?: With that done:)? ",
 )
+_QUESTIONS = [
+    re.compile(rf"{do}(?P<asked>[^.:?]+\?)(?: Answer Yes or No\.)?") for do in (*_DO, "(?P<cause>)")
+]
 
 
 def read(context: str, question: str, theme: str | Theme | None = None) -> int:
@@ -60,8 +73,8 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     Raises
     ------
     InputError
-        If no theme recognises the question, a clause has no rule, no fact decides a
-        condition, or the rules form a cycle.
+        If a sentence is not known, a rule or a fact is told twice or missing, or the rules
+        form a cycle.
 
     Examples
     --------
@@ -72,13 +85,10 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     ... )
     >>> read(context, "Is Hugo happy?")
     1
-    >>> imagined = "Now imagine an intervention: Rosa is not happy, whatever the rules say."
-    >>> read(context, f"{imagined} Is Hugo happy?")
-    0
     """
     known = tuple(themes().values()) if theme is None else (find_theme(theme),)
     theme, asked, set_clause, set_value = _question(question, known)
-    rules, order = _rules(context.split("\n\n", 1)[0])
+    rules, order = _rules(theme, context.partition("\n\n")[0])
     for clause in (asked, set_clause):
         if clause is not None and clause not in rules:
             raise InputError(f"the context has no rule for {clause!r}")
@@ -98,25 +108,26 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
 @lru_cache(maxsize=4_096)
 def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str | None, bool]:
     """Return the theme, the clause asked for, and the clause that is set and its value, if any."""
+    found = _first(_QUESTIONS, question.strip())
     for theme in known:
-        if asked := theme.asked(question):
+        if found and (asked := theme.asked(found["asked"])):
             break
     else:
         raise InputError(f"no theme recognises the question {question!r}")
-    for form in _DO:
-        if found := form.search(question):
-            clause = found["cause"]
-            for negative, positive in theme.negations:
-                if negative in clause:
-                    return theme, asked, clause.replace(negative, positive, 1), False
-            return theme, asked, clause, True
-    return theme, asked, None, True
+    if not found["cause"]:
+        return theme, asked, None, True
+    for negative, positive in theme.negations:
+        if negative in found["cause"]:
+            return theme, asked, found["cause"].replace(negative, positive, 1), False
+    return theme, asked, found["cause"], True
 
 
 @lru_cache(maxsize=64)
 def _facts(theme: Theme, context: str) -> dict[str, bool]:
     """Say of every condition that no rule decides whether it holds, by the facts told."""
-    rules, _ = _rules(context.split("\n\n", 1)[0])
+    first, _, told = context.partition("\n\n")
+    _refuse_unknown(theme, _sentences(told))
+    rules, _ = _rules(theme, first)
     facts = {}
     for rule in rules.values():
         for own in rule.conditions:
@@ -128,14 +139,16 @@ def _facts(theme: Theme, context: str) -> dict[str, bool]:
 
 
 @lru_cache(maxsize=64)
-def _rules(context: str) -> tuple[dict[str, Rule], tuple[str, ...]]:
+def _rules(theme: Theme, context: str) -> tuple[dict[str, Rule], tuple[str, ...]]:
     """Return the rule of every clause, and these clauses, those that decide others first."""
     rules: dict[str, Rule] = {}
-    for form in _FORMS:
-        for found in form.finditer(context):
-            listed = re.split(r"(?:^|; )\([a-z]\) ", found["conditions"])
-            conditions = tuple(condition for condition in listed if condition)
-            rules[_clause(found["effect"])] = Rule(bool(found["all"]), conditions)
+    for sentence in _sentences(context):
+        if not (rule := _rule(sentence)):
+            _refuse_unknown(theme, [sentence])
+        elif rule[0] in rules:
+            raise InputError(f"the context tells the rule for {rule[0]!r} twice")
+        else:
+            rules[rule[0]] = rule[1]
     sorter = TopologicalSorter({clause: rule.conditions for clause, rule in rules.items()})
     try:
         return rules, tuple(clause for clause in sorter.static_order() if clause in rules)
@@ -143,6 +156,41 @@ def _rules(context: str) -> tuple[dict[str, Rule], tuple[str, ...]]:
         raise InputError(f"the rules form a cycle: {' → '.join(error.args[1])}") from None
 
 
-def _clause(text: str) -> str:
-    """Return a clause as it stands within a sentence, not at its beginning."""
-    return text[0].lower() + text[1:] if text.startswith(("The ", "A ", "An ")) else text
+def _rule(sentence: str) -> tuple[str, Rule] | None:
+    """Return the clause that a sentence rules and when it is true; None if it is no rule."""
+    found = _first(_FORMS, sentence) if len(_LINK.findall(sentence)) == 1 else None
+    if not found:
+        return None
+    told, conditions = found["conditions"], [found["conditions"]]
+    if found["all"] or found["any"]:
+        conditions = [condition[4:] for condition in told.split("; ")]
+        letters = zip(string.ascii_lowercase, conditions, strict=False)
+        if told != "; ".join(f"({letter}) {condition}" for letter, condition in letters):
+            return None
+    elif ";" in told:
+        return None
+    effect = found["effect"]
+    if effect.startswith(("The ", "A ", "An ")):  # at the beginning of a sentence only
+        effect = effect[0].lower() + effect[1:]
+    return effect, Rule(bool(found["all"]), tuple(conditions))
+
+
+def _first(forms: Iterable[re.Pattern], text: str) -> re.Match | None:
+    return next((found for form in forms if (found := form.fullmatch(text))), None)
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=\.) ", text.strip()) if text else []
+
+
+def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
+    for sentence in sentences:
+        if not _known(theme).fullmatch(sentence):
+            raise InputError(f"theme {theme.name!r} does not know the sentence {sentence!r}")
+
+
+@lru_cache
+def _known(theme: Theme) -> re.Pattern:
+    """Match the sentences that open and close a context, and those of a sample."""
+    frame = [one for text in (*theme.openings, theme.closing) for one in _sentences(text)]
+    return re.compile("|".join([*map(re.escape, frame), *theme.sentences]))

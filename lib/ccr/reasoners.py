@@ -8,17 +8,17 @@ answer from the world of a task, not from its text.
 >>> from lib.ccr import generate
 >>> tasks = generate("candy_party", n_per_bcc=[3, 3], n_tasks=2, n_samples=5)
 >>> answers = REASONERS["ignores the intervention"].answers(tasks)
->>> answers.shape == (len(tasks),)
-True
+>>> [grid.shape for grid in answers]  # questions and samples, task by task
+[(9, 5), (9, 5)]
 """
 
+import inspect
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from lib.ccr.answers import from_grids
 from lib.ccr.tasks import Task, Tasks
 from lib.errors import InputError
 from lib.noise import uniforms
@@ -26,44 +26,26 @@ from lib.noise import uniforms
 
 @dataclass(frozen=True)
 class Reasoner:
-    """A reasoner whose way to answer is known.
+    """A reasoner whose way to answer is known, and what its scores teach, in one sentence.
 
-    Parameters
-    ----------
-    name : str
-    teaches : str
-        What its scores teach, in one sentence.
-    answer : callable
-        Returns its answers to a task, shape (questions, samples), from the task and
-        uniforms of that shape, which it need not use.
+    `answer` returns its answers to a task, shape (questions, samples), from the task and
+    uniforms of that shape, which it need not use.
     """
 
     name: str
     teaches: str
     answer: Callable[[Task, np.ndarray], np.ndarray]
 
-    def answers(self, tasks: Tasks, seed: int = 0) -> np.ndarray:
-        """Answer every prompt.
-
-        Parameters
-        ----------
-        tasks : Tasks
-        seed : int
-            Of the reasoner's own chance, apart from that of the tasks.
-
-        Returns
-        -------
-        numpy.ndarray of int8, shape (prompts,)
-        """
-        return from_grids(
-            tasks, (self.answer(task, self._chance(task, seed)) for task in tasks.tasks)
-        )
-
-    def _chance(self, task: Task, seed: int) -> np.ndarray:
-        # Addressed by task, question and sample: more samples leave the answers to the first alone.
-        n_questions, n_samples = task.labels.shape
-        name = f"{self.name}, {task.story.name}"
-        return uniforms(seed, name, n=n_samples, terms=n_questions)
+    def answers(self, tasks: Tasks, seed: int = 0) -> list[np.ndarray]:
+        """Return the answers to every prompt, one grid a task; the `seed` is of the reasoner."""
+        answers = []
+        for task in tasks.tasks:
+            # Addressed by question and sample: more samples leave the answers to the first alone.
+            n_questions, n_samples = task.labels.shape
+            name = f"{self.name}, {task.story.name}"
+            chance = uniforms(seed, name, n=n_samples, terms=n_questions)
+            answers.append(self.answer(task, chance))
+        return answers
 
 
 def noisy(rate: float) -> Reasoner:
@@ -74,21 +56,6 @@ def noisy(rate: float) -> Reasoner:
     .. math:: (1 - 2r)\,\mathrm{ATE},
 
     once for the global quantity, and once for every factor of a composition.
-
-    Parameters
-    ----------
-    rate : float
-        From 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If it is not.
-
-    Examples
-    --------
-    >>> noisy(0.1).name
-    'noisy at rate 0.1'
     """
     if not 0 <= rate <= 1:
         raise InputError(f"rate must lie between 0 and 1: found {rate}")
@@ -100,68 +67,72 @@ def noisy(rate: float) -> Reasoner:
     )
 
 
-def _ignore_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
-    factual = dict(zip(task.world.chain.cut_tree, task.labels, strict=False))
-    return np.array([factual[effect] for effect in task.questions["effect"]])
+#: The reference reasoners by name, from the best to the least.
+REASONERS: dict[str, Reasoner] = {}
 
 
-def _echo_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
-    value = task.questions["value"].to_numpy()[:, None]
+def _reference(name: str) -> Callable:
+    """Register a function as the way to answer; its docstring says what the reasoner teaches."""
+
+    def register(answer: Callable) -> Callable:
+        REASONERS[name] = Reasoner(name, " ".join(inspect.getdoc(answer).split()), answer)
+        return answer
+
+    return register
+
+
+@_reference("perfect")
+def _perfect(task: Task, chance: np.ndarray) -> np.ndarray:
+    """Whatever a perfect reasoner does not score is lost by the metric, not by reasoning."""
+    return task.labels
+
+
+REASONERS[noisy(0.05).name] = noisy(0.05)
+
+
+@_reference("stops at the first cutpoint")
+def _stops_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
+    """Every single link can be right and the whole wrong: it follows a cause to the end of its
+    own component and takes what it finds there for the effect, so its compositions contradict
+    its global quantity.
+    """  # noqa: D205
+    following = dict(itertools.pairwise(task.world.chain.cut_tree))
+    rows = {key: row for row, key in enumerate(task.keys)}
+    keys = (
+        (cause, value, effect if cause < 0 else following[cause])
+        for cause, value, effect in task.keys
+    )
+    return task.labels[[rows[key] for key in keys]]
+
+
+@_reference("ignores the intervention")
+def _ignores_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
+    """Most interventions change nothing, so answering the factual question scores high on
+    interventional prompts, and nothing on those where the intervention matters.
+    """  # noqa: D205
+    return task.before
+
+
+@_reference("echoes the intervention")
+def _echoes_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
+    """Answering what the cause is set to is right on every prompt whose answer the intervention
+    changes, and its quantities, all 1, compose: only the truth tells.
+    """  # noqa: D205
+    value = np.array(task.keys)[:, [1]]
     return np.where(value == -1, task.labels, value == 1)
 
 
-def _stop_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
-    """Answer, for an effect beyond the cause's component, what is true of that component's end."""
-    tree = task.world.chain.cut_tree
-    following = dict(itertools.pairwise(tree))
-    rows = {(row.cause, row.value, row.effect): row.question for row in task.questions.itertuples()}
-    stands_in = [
-        rows[cause, value, effect if cause < 0 else following[cause]]
-        for cause, value, effect in rows
-    ]
-    return task.labels[stands_in]
+@_reference("always yes")
+def _always_yes(task: Task, chance: np.ndarray) -> np.ndarray:
+    """Accuracy is the share of true labels, and recall is perfect; no answer ever differs, so
+    every causal effect is estimated as zero.
+    """  # noqa: D205
+    return np.ones_like(task.labels)
 
 
-#: The reference reasoners by name, from the best to the least.
-REASONERS = {
-    reasoner.name: reasoner
-    for reasoner in (
-        Reasoner(
-            "perfect",
-            "Whatever a perfect reasoner does not score is lost by the metric, not by reasoning.",
-            lambda task, chance: task.labels,
-        ),
-        noisy(0.05),
-        Reasoner(
-            "stops at the first cutpoint",
-            "Every single link can be right and the whole wrong: it follows a cause to the end of "
-            "its own component and takes what it finds there for the effect, so its compositions "
-            "contradict its global quantity.",
-            _stop_at_the_first_cutpoint,
-        ),
-        Reasoner(
-            "ignores the intervention",
-            "Most interventions change nothing, so answering the factual question scores high on "
-            "interventional prompts, and nothing on those where the intervention matters.",
-            _ignore_the_intervention,
-        ),
-        Reasoner(
-            "echoes the intervention",
-            "Answering what the cause is set to is right on every prompt whose answer the "
-            "intervention changes, and its quantities, all 1, compose: only the truth tells.",
-            _echo_the_intervention,
-        ),
-        Reasoner(
-            "always yes",
-            "Accuracy is the share of true labels, and recall is perfect; no answer ever differs, "
-            "so every causal effect is estimated as zero.",
-            lambda task, chance: np.ones_like(task.labels),
-        ),
-        Reasoner(
-            "coin",
-            "Half of all prompts are right by luck, and an effect that averages to zero gives "
-            "quotients that mean nothing.",
-            lambda task, chance: chance < 0.5,
-        ),
-    )
-}
+@_reference("coin")
+def _coin(task: Task, chance: np.ndarray) -> np.ndarray:
+    """Half of all prompts are right by luck, and an effect that averages to zero gives quotients
+    that mean nothing.
+    """  # noqa: D205
+    return chance < 0.5

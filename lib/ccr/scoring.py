@@ -15,16 +15,14 @@ ones, every quantity is estimated as it is defined, for instance
 
 The two agree if no answer turns from yes to no when the cause is made true, as none of
 the true ones does; of a careless reasoner, the first averages errors out, and the
-second adds them up. The benchmark's PNS is the first [1]_, so it is what compositions
-are made of unless you ask for the second.
+second adds them up. The benchmark's PNS is the first [1]_.
 
 **External validity** compares with the truth, the *relative absolute error*
 
 .. math:: \mathrm{RAE}(q, \hat q) = |q - \hat q| / |q|
 
-being at most δ. The truth is exact here, while the samples have luck of their own: of a
-small effect even the true answers give a poor estimate. But the true answers to the very
-same samples are known, so that luck is taken out:
+being at most δ. The truth is exact here, while the samples have luck of their own. But the
+true answers to the very same samples are known, so that luck is taken out:
 
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
@@ -34,14 +32,11 @@ compared. (``luck=True`` leaves it in, as the reference implementation does.)
 **Internal consistency** compares a reasoner with itself only: along a path of the cut
 tree, the RAE of its global quantity and its product is at most `multiplier` times the
 RAE that the true answers to these samples have. Where its own global quantity, or that
-of the true answers, is estimated as zero, neither is a number: such a composition is
-*undefined*, and counted as that.
+of the true answers, is estimated as zero, a composition is *undefined*.
 
-**Intervals** are percentiles of the bootstrap over samples [2]_. A quotient, a product
-and a verdict are functions of the same answers to the same samples, dependent in ways
-that a derived interval would have to spell out for each; a resample carries them all.
-They tell what other samples of the same worlds would have given. A share of exactly 0
-or 1 gets an interval without width: read it as "less than about 3 in n" instead.
+**Intervals** are percentiles of the bootstrap over samples [2]_: a quotient, a product
+and a verdict are functions of the same answers, and a resample carries them all. A share
+of exactly 0 or 1 gets an interval without width: read it as "less than about 3 in n".
 
 An unparseable answer counts as the wrong one everywhere, and its rate is told as well.
 
@@ -54,14 +49,14 @@ References
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from lib.ccr.answers import NOT_ASKED, UNPARSEABLE, as_grids, checked
+from lib.ccr.answers import UNPARSEABLE, checked
 from lib.ccr.exact import COLUMNS
 from lib.ccr.graphs import Chain
 from lib.ccr.tasks import Task, Tasks
@@ -71,6 +66,16 @@ from lib.noise import uniforms
 #: What accuracy is counted on; all interventional prompts are counted twice, by what the
 #: cause is set to, and by whether that changes the answer.
 RUNGS = ("factual", "cause made true", "cause made false", "changed", "unchanged")
+
+#: What is told of the answers on a rung, from how many they are: all, unparseable ones, true and
+#: false positives ("yes" is the positive answer), and false negatives.
+METRICS: dict[str, Callable[..., np.ndarray]] = {
+    "accuracy": lambda asked, lost, tp, fp, fn: 1 - (fp + fn) / asked,
+    "precision": lambda asked, lost, tp, fp, fn: tp / (tp + fp),
+    "recall": lambda asked, lost, tp, fp, fn: tp / (tp + fn),
+    "F1": lambda asked, lost, tp, fp, fn: 2 * tp / (2 * tp + fp + fn),
+    "unparseable": lambda asked, lost, tp, fp, fn: lost / asked,
+}
 
 #: The cells of the taxonomy: external validity, and internal consistency.
 CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
@@ -83,8 +88,9 @@ class Scores:
     Parameters
     ----------
     tasks : Tasks
-    answers : sequence of int, shape (prompts,)
-        1, 0 or :data:`~lib.ccr.answers.UNPARSEABLE`, in the order of ``tasks.prompts()``.
+    answers : sequence of numpy.ndarray, shape (questions, samples), one a task
+        1, 0 or :data:`~lib.ccr.answers.UNPARSEABLE`. Several answers to each prompt stand one
+        behind another, (questions, times x samples): they are averaged.
     delta : float
         The largest RAE that is externally valid; 0.1 in the paper.
     multiplier : float
@@ -103,11 +109,6 @@ class Scores:
     seed : int
         Of the resamples and of the compositions drawn.
 
-    Raises
-    ------
-    InputError
-        If the answers do not fit the tasks or a parameter is out of its range.
-
     Examples
     --------
     >>> from lib.ccr import generate
@@ -116,15 +117,10 @@ class Scores:
     >>> scores = Scores(tasks, REASONERS["perfect"].answers(tasks))
     >>> scores.accuracy.query("metric == 'accuracy'")["value"].tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0]
-    >>> scores.table.query("external == 'valid'")[["internal", "share"]]
-           internal  share
-    0    consistent    1.0
-    1  inconsistent    0.0
-    2     undefined    0.0
     """
 
     tasks: Tasks
-    answers: Sequence[int]
+    answers: Sequence[np.ndarray]
     delta: float = 0.1
     multiplier: float = 1.1
     measure: str = "ATE"
@@ -139,8 +135,7 @@ class Scores:
         if self.measure not in ("ATE", "PNS"):
             raise InputError(f"measure {self.measure!r} is unknown: {one_of(('ATE', 'PNS'))}")
         for name, at_least in (("delta", 0), ("multiplier", 1)):
-            if not getattr(self, name) >= at_least:
-                found = getattr(self, name)
+            if not (found := getattr(self, name)) >= at_least:
                 raise InputError(f"{name} must be at least {at_least}: found {found}")
         for name in ("most_compositions", "n_resamples"):
             check_count(name, getattr(self, name), least=1)
@@ -149,76 +144,46 @@ class Scores:
 
     @cached_property
     def accuracy(self) -> pd.DataFrame:
-        r"""One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
+        """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
-        With "yes" as the positive answer and tp, fp, fn, tn counted over all tasks,
-
-        .. math::
-            \text{precision} = \frac{tp}{tp + fp}, \quad
-            \text{recall} = \frac{tp}{tp + fn}, \quad
-            F_1 = \frac{2\,tp}{2\,tp + fp + fn};
-
-        a quotient with nothing below its line is NaN.
+        A quotient with nothing below its line is NaN.
         """
-        # Counts by resample, rung, and kind: asked, unparseable, tp, fp, fn.
-        counts = np.zeros((self.n_resamples + 1, len(RUNGS), 5))
-        for task, grid in self._grids():
-            resamples = self._resamples(task)
+        # Counts of what METRICS are made of, by resample and rung.
+        counts = np.zeros((5, self.n_resamples + 1, len(RUNGS)))
+        prompts = np.zeros(len(RUNGS), dtype=int)
+        for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
+            given, truth, times = _settled(task, grid)
+            resamples = np.tile(self._resamples(task), times)
             for r, rows in enumerate(rungs(task)):
-                asked, truth = rows & (grid != NOT_ASKED), task.labels
-                given = _settled(grid, truth)
+                asked = np.tile(rows & task.asked, times)
                 kinds = [asked, asked & (grid == UNPARSEABLE), asked & given & truth]
                 kinds += [asked & given & ~truth, asked & ~given & truth]
                 by_sample = np.array([kind.sum(axis=0) for kind in kinds], dtype=np.float32)
-                counts[:, r] += resamples @ by_sample.T
-        asked, unparseable, tp, fp, fn = np.moveaxis(counts, -1, 0)
+                counts[:, :, r] += (resamples @ by_sample.T).T
+                prompts[r] += (rows & task.asked).sum()
         with np.errstate(invalid="ignore"):
-            metrics = {
-                "accuracy": 1 - (fp + fn) / asked,
-                "precision": tp / (tp + fp),
-                "recall": tp / (tp + fn),
-                "F1": 2 * tp / (2 * tp + fp + fn),
-                "unparseable": unparseable / asked,
-            }
-        frames = [
-            pd.DataFrame({"rung": RUNGS, "metric": name, **self._interval(values, "value")})
-            for name, values in metrics.items()
-        ]
-        frame = pd.concat(frames).assign(prompts=np.tile(asked[0].astype(int), len(metrics)))
-        return frame.sort_values(
-            "rung", key=lambda r: r.map(RUNGS.index), kind="stable"
-        ).reset_index(drop=True)
+            values = np.stack([metric(*counts) for metric in METRICS.values()], axis=-1)
+        keys = pd.DataFrame(itertools.product(RUNGS, METRICS), columns=["rung", "metric"])
+        values = self._interval(values, "value")
+        return keys.assign(**values, prompts=prompts.repeat(len(METRICS)))
 
     @cached_property
     def quantities(self) -> pd.DataFrame:
         """One row a task, pair and quantity: truth, estimates, their RAE, and if that is valid.
 
         `exact` is the truth, `labels` what the true answers to the samples estimate,
-        `answers` what the reasoner's do, with an interval from `low` to `high`; `RAE` and
-        its interval are those of external validity. What is undefined, because it is
-        conditional on what no answer says or relative to zero, is missing.
-
-        Raises
-        ------
-        InputError
-            If the tasks leave out interventional prompts.
+        `answers` what the reasoner's do, with an interval from `low` to `high`. What is undefined,
+        because it is conditional on what no answer says or relative to zero, is missing.
         """
         frames = []
-        for task, estimated in self._estimated:
-            exact = task.quantities.reset_index()
-            for name in COLUMNS:
-                answers, labels = estimated[name]
-                truth = exact[name].to_numpy()
-                rae = _rae(truth, self._compared(truth, answers, labels))
-                frame = exact[["cause", "effect"]].assign(
-                    quantity=name,
-                    exact=truth,
-                    labels=labels[0],
-                    **self._interval(answers, "answers"),
-                    **self._interval(rae, "RAE", "RAE, "),
-                )
-                frame.insert(0, "task", task.number)
-                frames.append(frame)
+        for task, answers, labels in self._estimated:
+            exact = task.quantities[COLUMNS].to_numpy().T
+            rae = _rae(exact, self._compared(exact, answers, labels))
+            pairs = task.quantities.index.to_frame(index=False)
+            keys = pd.concat([pairs.assign(quantity=name) for name in COLUMNS], ignore_index=True)
+            keys.insert(0, "task", task.number)
+            columns = self._interval(answers, "answers") | self._interval(rae, "RAE", "RAE, ")
+            frames.append(keys.assign(exact=exact.ravel(), labels=labels[0].ravel(), **columns))
         frame = pd.concat(frames, ignore_index=True)
         frame["valid"] = (frame["RAE"] <= self.delta).astype("boolean").mask(frame["RAE"].isna())
         return frame
@@ -231,33 +196,22 @@ class Scores:
         and `product` are the reasoner's. `external RAE`, with an interval, compares the
         product with the truth, `internal RAE` with the reasoner's own global quantity, and
         `threshold` is the most that is consistent.
-
-        Raises
-        ------
-        InputError
-            If the tasks leave out interventional prompts.
         """
         frames = []
         for task, paths, found in self._composed:
-            frame = pd.DataFrame({"path": paths})
-            frame.insert(0, "task", task.number)
+            frame = pd.DataFrame({"task": task.number, "path": paths})
             frame["exact"] = task.quantities[self.measure].loc[task.world.chain.global_quantity]
             for name in ("global", "product", "threshold"):
                 frame[name] = found[name][0]
             for name in ("external RAE", "internal RAE"):
                 frame = frame.assign(**self._interval(found[name], name, f"{name}, "))
-            cells = found["cell"][0]
-            frame["external"] = [CELLS[cell][0] for cell in cells]
-            frame["internal"] = [CELLS[cell][1] for cell in cells]
+            frame[["external", "internal"]] = np.array(CELLS)[found["cell"][0]]
             frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row a task and cell: the `share` of the task's compositions in it, `low`, `high`.
-
-        A task of a single component has no compositions, and its shares are missing.
-        """
+        """One row a task and cell: the `share` of its compositions in it (missing without any)."""
         frames = []
         for task, paths, found in self._composed:
             frame = pd.DataFrame(CELLS, columns=["external", "internal"])
@@ -269,21 +223,14 @@ class Scores:
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row a cell of the taxonomy: the mean of its share over tasks, `low`, `high`."""
-        shares = [_shares(found["cell"]) for _, paths, found in self._composed if paths]
-        empty = np.full((1, self.n_resamples + 1, len(CELLS)), np.nan)
-        mean = np.mean(shares, axis=0) if shares else empty[0]
+        shares = np.array([_shares(found["cell"]) for _, _, found in self._composed])
+        known = shares[~np.isnan(shares).any(axis=(1, 2))]
+        mean = known.sum(axis=0) / (len(known) or np.nan)
         frame = pd.DataFrame(CELLS, columns=["external", "internal"])
         return frame.assign(**self._interval(mean, "share"))
 
-    def _grids(self) -> list[tuple[Task, np.ndarray]]:
-        return list(zip(self.tasks.tasks, as_grids(self.tasks, self.answers), strict=True))
-
     def _resamples(self, task: Task) -> np.ndarray:
-        """Return how often every sample occurs, shape (1 + resamples, samples).
-
-        The first row is the samples as they are, so that whatever is computed from
-        these counts has its value first and its resamples after it.
-        """
+        """Return how often every sample occurs, (1 + resamples, samples); first, each once."""
         n, b = task.n_samples, self.n_resamples
         drawn = (uniforms(self.seed, f"resamples, task {task.number}", n=b * n)[0] * n).astype(int)
         places = np.arange(b).repeat(n) * n + drawn
@@ -292,7 +239,8 @@ class Scores:
         return np.vstack([np.ones((1, n)), counts]).astype(np.float32)
 
     def _interval(self, values: np.ndarray, name: str, prefix: str = "") -> dict[str, np.ndarray]:
-        """Return value, `low` and `high` of what is resampled along the first axis."""
+        """Return value, `low` and `high`, each in one row, of what is resampled along axis 0."""
+        values = values.reshape(len(values), -1)
         low, high = _quantiles(values[1:], [(1 - self.level) / 2, (1 + self.level) / 2])
         return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
@@ -301,31 +249,29 @@ class Scores:
         return answers if self.luck else truth + (answers - labels)
 
     @cached_property
-    def _estimated(self) -> list[tuple[Task, dict[str, tuple[np.ndarray, np.ndarray]]]]:
-        """The estimates by quantity, from the answers and from the labels, (resamples, pairs)."""
-        if self.tasks.only_changed:
-            raise InputError(
-                "quantities need both prompts of every pair: these tasks keep only those whose "
-                "answer the intervention changes"
-            )
+    def _estimated(self) -> list[tuple[Task, np.ndarray, np.ndarray]]:
+        """The estimates from answers and from labels, (resamples, quantities, pairs)."""
         found = []
-        for task, grid in self._grids():
+        for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
+            if task.only_changed:
+                raise InputError(
+                    "quantities need both prompts of every pair: these tasks keep only those whose "
+                    "answer the intervention changes"
+                )
+            given, _, times = _settled(task, grid)
             counts = self._resamples(task)
-            answers = _estimates(task, _settled(grid, task.labels), counts)
-            labels = _estimates(task, task.labels, counts)
-            found.append((task, {name: (answers[name], labels[name]) for name in COLUMNS}))
+            answers = _estimates(task, given, np.tile(counts, times))
+            found.append((task, answers, _estimates(task, task.labels, counts)))
         return found
 
     @cached_property
     def _composed(self) -> list[tuple[Task, list[tuple[int, ...]], dict[str, np.ndarray]]]:
         """The compositions of every task, with what :attr:`compositions` tells of them."""
-        found = []
-        for task, estimated in self._estimated:
-            chain = task.world.chain
+        found, measured = [], COLUMNS.index(self.measure)
+        for task, answers, labels in self._estimated:
+            chain, answers, labels = task.world.chain, answers[:, measured], labels[:, measured]
             name = f"{task.story.name}, compositions"
             paths = some_compositions(chain, self.most_compositions, self.seed, name)
-            exact = task.quantities[self.measure].to_numpy()
-            answers, labels = estimated[self.measure]
             place = {pair: i for i, pair in enumerate(task.quantities.index)}
             steps = [[place[step] for step in itertools.pairwise(path)] for path in paths]
             whole = place[chain.global_quantity]
@@ -334,17 +280,21 @@ class Scores:
                 columns = [of[:, step].prod(axis=1) for step in steps]
                 return np.array(columns).reshape(len(steps), len(of)).T
 
-            product, true_product = products(answers), products(labels)
+            exact, product = task.quantities[self.measure].to_numpy(), products(answers)
             external = _rae(exact[whole], products(self._compared(exact, answers, labels)))
             internal = _rae(answers[:, [whole]], product)
-            threshold = self.multiplier * _rae(labels[:, [whole]], true_product)
+            threshold = self.multiplier * _rae(labels[:, [whole]], products(labels))
             # Rounding alone must not decide: a product and the same product in another order.
             inconsistent = internal > threshold + 1e-12
             undefined = np.isnan(internal) | np.isnan(threshold)
-            cell = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
-            results = {"product": product, "external RAE": external, "internal RAE": internal}
-            alike = np.broadcast_to(answers[:, [whole]], product.shape)
-            results |= {"global": alike, "threshold": threshold, "cell": cell}
+            results = {
+                "global": np.broadcast_to(answers[:, [whole]], product.shape),
+                "product": product,
+                "external RAE": external,
+                "internal RAE": internal,
+                "threshold": threshold,
+                "cell": 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent),
+            }
             found.append((task, paths, results))
         return found
 
@@ -355,14 +305,6 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     Their number doubles with every component. If there are more than `most`, the one
     through all cutpoints is kept, and others drawn: each cutpoint is on the path with
     probability ½, doubles and the empty path are dropped.
-
-    Parameters
-    ----------
-    chain : Chain
-    most : int
-    seed : int
-    name : str
-        Names the draw among those of the seed.
 
     Examples
     --------
@@ -381,39 +323,28 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
 
 
 def rungs(task: Task) -> list[np.ndarray]:
-    """Return for every one of `RUNGS` which prompts are on it, to be broadcast with the labels.
-
-    Parameters
-    ----------
-    task : Task
-
-    Returns
-    -------
-    list of numpy.ndarray of bool, shape (questions, 1) or (questions, samples)
-    """
-    values = task.questions["value"].to_numpy()[:, None]
-    factual = dict(zip(task.world.chain.cut_tree, task.labels, strict=False))
-    before = np.array([factual[effect] for effect in task.questions["effect"]])
-    interventional, changed = values != -1, task.labels != before
-    # A factual answer is never changed.
-    return [~interventional, values == 1, values == 0, changed, interventional & ~changed]
+    """Return for every one of `RUNGS` which prompts are on it, each (questions, samples)."""
+    values = np.broadcast_to(np.array(task.keys)[:, [1]], task.labels.shape)
+    changed = task.labels != task.before  # a factual answer never is
+    return [values == -1, values == 1, values == 0, changed, (values != -1) & ~changed]
 
 
-def _settled(grid: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return answers as true or false, the unparseable ones as the wrong answer."""
-    return np.where(grid == UNPARSEABLE, ~truth, grid == 1)
+def _settled(task: Task, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return answers as true or false (unparseable: wrong), the truth, and how many a prompt."""
+    times = grid.shape[1] // task.n_samples
+    truth = np.tile(task.labels, times)
+    return np.where(grid == UNPARSEABLE, ~truth, grid == 1), truth, times
 
 
-def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Estimate every quantity of every pair, shape (resamples, pairs), from its definition.
+def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Estimate every quantity of every pair from its definition, (resamples, quantities, pairs).
 
     The pairs are those of the exact quantities, in their order, which is also that of
     the questions.
     """
-    values = task.questions["value"].to_numpy()
-    place = {node: i for i, node in enumerate(task.world.chain.cut_tree)}
-    cause, effect = (task.questions[key][values == 1].map(place) for key in ("cause", "effect"))
-    x, y, y1, y0 = given[cause], given[effect], given[values == 1], given[values == 0]
+    tree = task.world.chain.cut_tree
+    x, y = (given[nodes] for nodes in np.triu_indices(len(tree), 1))  # factual: one a node
+    y1, y0 = given[len(tree) :: 2], given[len(tree) + 1 :: 2]  # then two a pair
 
     def n(event: np.ndarray) -> np.ndarray:
         return (counts @ event.T.astype(np.float32)).astype(float)
@@ -430,29 +361,24 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> dict[str, n
             "PN": n(x & y & ~y0) / n(x & y),
             "PS": n(~x & ~y & y1) / n(~x & ~y),
         }
-    return estimates
+    return np.stack([estimates[name] for name in COLUMNS], axis=1)
 
 
 def _rae(truth: np.ndarray | float, found: np.ndarray) -> np.ndarray:
     """Return the relative absolute error; missing if relative to zero."""
-    truth = np.broadcast_to(truth, found.shape)
-    error = np.full(found.shape, np.nan)
-    return np.divide(np.abs(truth - found), np.abs(truth), out=error, where=truth != 0)
+    truth = np.where(truth == 0, np.nan, truth)
+    return np.abs(truth - found) / np.abs(truth)
 
 
 def _shares(cells: np.ndarray) -> np.ndarray:
     """Return the share of each cell, (resamples, cells), missing if there is no composition."""
-    if not cells.shape[1]:
-        return np.full((len(cells), len(CELLS)), np.nan)
-    return np.stack([(cells == cell).mean(axis=1) for cell in range(len(CELLS))], axis=1)
+    counts = [(cells == cell).sum(axis=1) for cell in range(len(CELLS))]
+    return np.stack(counts, axis=1) / (cells.shape[1] or np.nan)
 
 
 def _quantiles(values: np.ndarray, at: Sequence[float]) -> np.ndarray:
     """Return quantiles along the first axis, of what is defined; missing if nothing is."""
-    known = ~np.isnan(values)
-    if known.all():
-        return np.quantile(values, at, axis=0)
-    some = known.any(axis=0)
-    found = np.full((len(at), *values.shape[1:]), np.nan)
+    found, known = np.quantile(values, at, axis=0), ~np.isnan(values)
+    some = known.any(axis=0) & ~known.all(axis=0)
     found[:, some] = np.nanquantile(values[:, some], at, axis=0)
     return found

@@ -11,7 +11,7 @@ Whoever reads a prompt needs nothing but the prompt; :mod:`lib.ccr.reader` does 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 
@@ -52,28 +52,10 @@ ANSWER = "Answer Yes or No."
 
 @dataclass(frozen=True)
 class Story:
-    """A world told with the vocabulary of a theme.
+    """A world told with the vocabulary of a theme; `name` tells it from other stories of a seed.
 
-    Parameters
-    ----------
-    theme : Theme
-    world : World
-    seed : int
-    name : str
-        Names the story among those of the seed.
-    wording : int
-        Which of the ways to say the same, from 0.
-    asides : bool
-        Tell details that do not matter.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> from lib.ccr.theme import find_theme
-    >>> world = World(Chain([2]), ["and", "or"], [0.5, 0.5])
-    >>> story = Story(find_theme("candy_party"), world, seed=0, name="a party")
-    >>> story.question(1).endswith("happy? Answer Yes or No.")
-    True
+    `wording` says in which of the ways of `WORDINGS`, `asides` whether to tell details that do
+    not matter.
     """
 
     theme: Theme
@@ -83,43 +65,52 @@ class Story:
     wording: int = 0
     asides: bool = True
 
-    @cached_property
+    @property
     def nodes(self) -> list[Node]:
         """The nodes as they appear in this story."""
-        return self.theme.nodes(self.world.chain.n_nodes, Draw(self.seed, f"{self.name}, nodes"))
+        return _nodes(self.theme, self.world.chain.n_nodes, self.seed, f"{self.name}, nodes")
+
+    @property
+    def rules(self) -> list[tuple[str, str]]:
+        """The parts of the causal context, role and sentence: situation, rules, closed world."""
+        wording = WORDINGS[self.wording]
+        parts = [("situation", self.theme.openings[self.wording % len(self.theme.openings)])]
+        chain, operators = self.world.chain, self.world.operators
+        for number, (node, causes) in enumerate(zip(self.nodes, chain.parents, strict=True)):
+            clauses = [node.own, *(self.nodes[cause].true for cause in causes)]
+            rule = wording[operators[number] if causes else "one"]
+            told = rule.format(effect=node.true, causes=lettered(clauses) if causes else node.own)
+            parts.append((f"rule of node {number}", told[0].upper() + told[1:]))
+        return [*parts, ("closed world", self.theme.closing)]
 
     @property
     def context(self) -> str:
-        """The causal context: the situation, a rule for every node, a closed world."""
-        wording = WORDINGS[self.wording % len(WORDINGS)]
-        sentences = [self.theme.openings[self.wording % len(self.theme.openings)]]
-        for node, causes, operator in zip(
-            self.nodes, self.world.chain.parents, self.world.operators, strict=True
-        ):
-            clauses = [node.own, *(self.nodes[cause].true for cause in causes)]
-            rule = wording[operator] if causes else wording["one"]
-            told = lettered(clauses) if causes else clauses[0]
-            sentence = rule.format(effect=node.true, causes=told)
-            sentences.append(sentence[0].upper() + sentence[1:])
-        return " ".join([*sentences, self.theme.closing])
+        """The causal context."""
+        return " ".join(text for _, text in self.rules)
 
-    def samples(self, noise: np.ndarray, first: int = 0) -> list[str]:
-        """Tell samples of the noise, shape (nodes, n), as n sample contexts.
+    def facts(self, noise: np.ndarray, first: int = 0) -> list[tuple[int | None, np.ndarray]]:
+        """Tell noise, shape (nodes, n), part by part: a node, or None if aside, and n sentences.
 
-        `first` is the first sample, of which the details depend.
+        `first` is the first sample, on which the details depend.
         """
         n = noise.shape[1]
         details = uniforms(self.seed, f"{self.name}, details", 0, n, 2 * len(self.nodes), first)
-        columns = []
-        for position, node in enumerate(self.nodes):
+        parts = []
+        for number, node in enumerate(self.nodes):
             # Alternatives that tell "true" stand first; the choice among each is even.
             told = np.array([*node.when_true, *node.when_false], dtype=object)
             k = len(node.when_true)
-            low, size = np.where(noise[position], 0, k), np.where(noise[position], k, len(told) - k)
-            columns.append(told[low + (details[2 * position] * size).astype(int)])
+            low, size = np.where(noise[number], 0, k), np.where(noise[number], k, len(told) - k)
+            parts.append((number, told[low + (details[2 * number] * size).astype(int)]))
             if self.asides and node.asides:
                 asides = np.array(node.asides, dtype=object)
-                columns.append(asides[(details[2 * position + 1] * len(asides)).astype(int)])
+                chosen = (details[2 * number + 1] * len(asides)).astype(int)
+                parts.append((None, asides[chosen]))
+        return parts
+
+    def samples(self, noise: np.ndarray, first: int = 0) -> list[str]:
+        """Tell noise as n sample contexts; see :meth:`facts`."""
+        columns = [sentences for _, sentences in self.facts(noise, first)]
         return [" ".join(sentences) for sentences in zip(*columns, strict=True)]
 
     def question(self, effect: int, cause: int | None = None, value: bool = True) -> str:
@@ -127,6 +118,10 @@ class Story:
         question = self.nodes[effect].question
         if cause is not None:
             clause = self.nodes[cause].true if value else self.nodes[cause].false
-            form = WORDINGS[self.wording % len(WORDINGS)]["do"]
-            question = form.format(cause=clause, question=question)
+            question = WORDINGS[self.wording]["do"].format(cause=clause, question=question)
         return f"{question} {ANSWER}"
+
+
+@lru_cache(maxsize=32)  # not kept with the story: many stories have more sentences than prompts
+def _nodes(theme: Theme, n: int, seed: int, name: str) -> list[Node]:
+    return theme.nodes(n, Draw(seed, name))

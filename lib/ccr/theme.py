@@ -3,8 +3,7 @@
 A theme knows nothing of graphs, operators or truth. It says what the nodes of a
 story are called, what makes each true of its own accord, how that is told, and
 what is told beside it that does not matter. :mod:`lib.ccr.stories` makes prompts
-of it; :mod:`lib.ccr.reader` answers them from the text alone, with the theme's
-:meth:`Theme.asked` and :meth:`Theme.holds`.
+of it; :mod:`lib.ccr.reader` answers them from the text alone.
 
 Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
 """
@@ -12,6 +11,7 @@ Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``
 import importlib
 import itertools
 import pkgutil
+import re
 import string
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -47,11 +47,9 @@ class Node:
         The yes-or-no question about it.
     own : str
         A clause for what makes its noise true.
-    when_true, when_false : sequence of str
-        Sentences that tell, in a sample, that the noise is true or false; one is
-        chosen for each sample.
-    asides : sequence of str
-        Sentences that do not matter; one is chosen for each sample.
+    when_true, when_false, asides : sequence of str
+        Sentences that tell that the noise is true, or false, or what does not matter; of each
+        kind, one is chosen for each sample.
     """
 
     label: str
@@ -65,21 +63,12 @@ class Node:
 
 
 class Draw:
-    """Numbers and choices of one story, each from noise with an address.
-
-    Parameters
-    ----------
-    seed : int
-    name : str
-        Names the story among those of the seed.
+    """Numbers and choices of one story, named among those of a seed, from noise with an address.
 
     Examples
     --------
-    >>> draw = Draw(0, "a story")
-    >>> 3 <= draw.integer(3, 8) <= 8
+    >>> 3 <= Draw(0, "a story").integer(3, 8) <= 8
     True
-    >>> sorted(draw.some(["a", "b", "c"], 2)) == sorted(draw.some(["a", "b", "c"], 2))
-    False
     """
 
     def __init__(self, seed: int, name: str):
@@ -122,10 +111,12 @@ class Theme(ABC):
     name : str
         As in ``generate("candy_party", ...)``; that of the module.
     openings : tuple of str
-        Each introduces the situation; the wordings of a prompt take turns. What all
-        must know to judge a fact, such as a catalogue, is told here.
+        Each introduces the situation, with all that must be known to judge a fact, such as a
+        catalogue; the wordings of a prompt take turns.
     closing : str
         Closes the world: nothing but what is told decides.
+    sentences : tuple of str
+        Patterns of all sentences of a sample, facts and details: the reader refuses others.
     negations : tuple of (str, str)
         What a negated clause says, and what it says instead when it is true.
     causal_functions : str or None
@@ -135,6 +126,7 @@ class Theme(ABC):
     name: ClassVar[str]
     openings: ClassVar[tuple[str, ...]]
     closing: ClassVar[str]
+    sentences: ClassVar[tuple[str, ...]] = ()
     negations: ClassVar[tuple[tuple[str, str], ...]] = ((" is not ", " is "),)
     causal_functions: ClassVar[str | None] = None
 
@@ -144,11 +136,25 @@ class Theme(ABC):
 
     @abstractmethod
     def asked(self, question: str) -> str | None:
-        """Return the clause whose truth a question asks for; None if no node is asked about so."""
+        """Return the clause whose truth a question asks for; None if it is no such question."""
 
     @abstractmethod
     def holds(self, own: str, text: str) -> bool | None:
         """Say whether a node's own condition holds by the facts of a text; None if none tells."""
+
+
+def only(pattern: str, text: str) -> re.Match | None:
+    r"""Return the only place of a fact's pattern; None if there is none; refuse a fact told twice.
+
+    Examples
+    --------
+    >>> only(r"Rosa gets (\d+) candies", "Rosa gets 3 candies.")[1]
+    '3'
+    """
+    found = list(itertools.islice(re.finditer(pattern, text), 2))
+    if len(found) > 1:
+        raise InputError(f"a fact is told twice: {found[0][0]!r} and {found[1][0]!r}")
+    return found[0] if found else None
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
@@ -163,26 +169,14 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def lettered(clauses: Sequence[str]) -> str:
-    """Return clauses as a list with letters, so that it has one reading.
-
-    Examples
-    --------
-    >>> lettered(["it rains", "it snows"])
-    '(a) it rains; (b) it snows'
-    """
+    """Return clauses as a list with letters, so that it has one reading: (a) …; (b) …."""
     letters = string.ascii_lowercase
     return "; ".join(f"({letters[i]}) {clause}" for i, clause in enumerate(clauses))
 
 
 @cache
 def themes() -> dict[str, Theme]:
-    """Return all themes by name, found in :mod:`lib.ccr.themes`.
-
-    Examples
-    --------
-    >>> "candy_party" in themes()
-    True
-    """
+    """Return all themes by name, found in :mod:`lib.ccr.themes`."""
     package = importlib.import_module("lib.ccr.themes")
     found = [
         importlib.import_module(f"lib.ccr.themes.{module.name}").THEME
@@ -193,11 +187,6 @@ def themes() -> dict[str, Theme]:
 
 def find_theme(name: str | Theme) -> Theme:
     """Return the theme of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
 
     Examples
     --------

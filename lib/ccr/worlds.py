@@ -30,21 +30,7 @@ CAUSAL_FUNCTIONS = ("and", "or", "random", "or, and at the leaf")
 
 @dataclass(frozen=True)
 class World:
-    """A chain with an operator and a noise probability for every node.
-
-    Parameters
-    ----------
-    chain : Chain
-    operators : sequence of {'and', 'or'}
-        One a node; the root's has nothing to combine.
-    probabilities : sequence of float
-        That the noise of each node is true, strictly between 0 and 1.
-
-    Raises
-    ------
-    InputError
-        If there is not one operator and one probability a node, an operator is
-        unknown, or a probability is not between 0 and 1.
+    """A chain with an operator ('and', 'or') and a noise probability for every node.
 
     Examples
     --------
@@ -75,13 +61,7 @@ class World:
     def noise(self, seed: int, name: str, n: int, first: int = 0) -> np.ndarray:
         """Draw the noise of `n` samples, shape (nodes, n), each term fixed by its address.
 
-        Parameters
-        ----------
-        seed : int
-        name : str
-            Names this world among those of the seed.
-        n, first : int
-            Number of samples, and the first of them; see :func:`lib.noise.uniforms`.
+        `name` names this world among those of the seed; see :func:`lib.noise.uniforms`.
         """
         drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes, first=first)
         return drawn < np.array(self.probabilities)[:, None]
@@ -89,11 +69,7 @@ class World:
     def values(self, noise: np.ndarray, do: Mapping[int, bool] | None = None) -> np.ndarray:
         """Return every node's value, shape (nodes, n), for noise of that shape.
 
-        Parameters
-        ----------
-        noise : numpy.ndarray of bool
-        do : mapping of int to bool, optional
-            Nodes that are set, whatever their causes and noise say.
+        `do` sets nodes, whatever their causes and noise say.
         """
         do = do or {}
         values = np.empty_like(noise)
@@ -115,23 +91,10 @@ def random_world(
     name: str,
     probabilities: Sequence[float] = PROBABILITIES,
 ) -> World:
-    """Draw operators and probabilities of noise for a chain.
+    """Draw operators and probabilities of noise for a chain; `name` tells it from others of a seed.
 
-    Parameters
-    ----------
-    chain : Chain
-    causal_functions : {'and', 'or', 'random', 'or, and at the leaf'}
-        'random' is half of each, shuffled; ClinicalNotes uses the last.
-    seed : int
-    name : str
-        Names the world among those of the seed.
-    probabilities : sequence of float
-        What a node's probability is drawn from, evenly.
-
-    Raises
-    ------
-    InputError
-        If `causal_functions` is unknown or a probability is not between 0 and 1.
+    'random' is half of each operator, shuffled; each probability is drawn from
+    `probabilities`, evenly.
 
     Examples
     --------

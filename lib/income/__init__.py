@@ -4,16 +4,19 @@ import os
 from pathlib import Path
 
 import joblib
-import pandas as pd
 
 from lib import ROOT
 from lib.adult import load_adult
 from lib.cache import cached
 from lib.errors import InputError, one_of
+from lib.files import read_table
+from lib.income.mechanisms import MECHANISMS
 from lib.income.study import draw_studies, draw_study
-from lib.scm import Simulator, Specification
+from lib.scm import Simulator
+from lib.scm.mechanisms import Column, Mechanism, Parents
+from lib.scm.simulator import fit_mechanism
 
-__all__ = ["SPECIFICATIONS", "draw_studies", "draw_study", "fitted_simulator"]
+__all__ = ["MECHANISMS", "SPECIFICATIONS", "draw_studies", "draw_study", "fitted_simulator"]
 
 #: The folder of the specifications that ship with the book.
 SPECIFICATIONS = ROOT / "data" / "specs"
@@ -25,7 +28,7 @@ def fitted_simulator(
     coupling: str = "gumbel",
     table: str | os.PathLike | None = None,
 ) -> Simulator:
-    """Return a fitted simulator; the fit is kept on disk and made once.
+    """Return a fitted simulator; the fit of each mechanism is kept on disk and made once.
 
     Parameters
     ----------
@@ -50,31 +53,24 @@ def fitted_simulator(
     Traceback (most recent call last):
     lib.errors.InputError: specification 'income_scm_2.0' is unknown: expected one of ...
     """
-    path = SPECIFICATIONS / f"{specification}.yml"
+    shipped = {path.stem: path for path in sorted(SPECIFICATIONS.glob("*.yml"))}
+    path = shipped.get(str(specification), Path(specification))
     if not path.is_file():
-        path = Path(specification)
-    if not path.is_file():
-        known = sorted(file.stem for file in SPECIFICATIONS.glob("*.yml"))
-        raise InputError(
-            f"specification {specification!r} is unknown: {one_of([*known, 'a path'])}"
-        )
-    text = path.read_text(encoding="utf-8")
-    return _fitted(text, path.name, _read_table(table), seed, coupling)
-
-
-def _read_table(path: str | os.PathLike | None) -> pd.DataFrame:
-    if path is None:
-        return load_adult()
-    read = pd.read_parquet if Path(path).suffix == ".parquet" else pd.read_csv
-    try:
-        return read(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"table {path} cannot be read: {error}") from error
-
-
-# The text, not the path, is an argument: an edited file is another specification.
-@cached
-def _fitted(text: str, source: str, table: pd.DataFrame, seed: int, coupling: str) -> Simulator:
-    simulator = Simulator(Specification.from_text(text, source), coupling).fit(table, seed)
-    simulator.recipe_ = joblib.hash([text, table, seed])
+        known = one_of([*shipped, "a path"])
+        raise InputError(f"specification {specification!r} is unknown: {known}")
+    frame = load_adult() if table is None else read_table(table)
+    simulator = Simulator.from_yaml(path, coupling, types=MECHANISMS).fit(frame, seed, _fit)
+    # What made the fit: two loads of one simulator differ in their bytes.
+    simulator.recipe_ = joblib.hash([path.read_text(encoding="utf-8"), frame, seed])
     return simulator
+
+
+_kept = cached(fit_mechanism)
+
+
+def _fit(mechanism: Mechanism, parents: Parents, values: Column | None, seed: int) -> Mechanism:
+    """Fit a mechanism, or fetch an earlier fit of the same to the same columns."""
+    # One that draws from another learns nothing of its own, and what that one learned is no key.
+    refers = any(isinstance(given, Mechanism) for given in vars(mechanism).values())
+    learns = type(mechanism).fit is not Mechanism.fit and not refers
+    return (_kept if learns else fit_mechanism)(mechanism, parents, values, seed)

@@ -1,13 +1,9 @@
 r"""The mechanisms that are particular to IncomeSCM.
 
-What census data cannot show is designed by hand: nobody is seen twice, so no
-transition can be fitted, and nobody's `studies` are recorded at all. The
-constants below are those of IncomeSCM-1.0 [1]_, whose paper states the strategy
-and whose reference implementation states the numbers; where a number is not in
-the paper, it was read off that implementation.
-
-Time is counted t = 0, 1, … (the paper counts from 1). A transition reads its own
-and others' values at the previous step through `parents.previous`.
+What census data cannot show is designed by hand: nobody is seen twice, so no transition can
+be fitted, and nobody's `studies` are recorded at all. The constants below are those of
+IncomeSCM-1.0 [1]_, whose paper states the strategy; where a number is not in the paper, it was
+read off its reference implementation.
 
 References
 ----------
@@ -16,8 +12,7 @@ References
 """
 
 import functools
-from collections.abc import Iterable
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -30,11 +25,11 @@ from sklearn.metrics import roc_auc_score
 
 from lib import noise as addressed
 from lib.adult import EDUCATION_LEVELS
-from lib.errors import InputError, one_of
+from lib.errors import one_of
 from lib.scm.mechanisms import (
     CategoricalMechanism,
     Column,
-    Features,
+    Learned,
     Mechanism,
     MultinomialVariable,
     Parents,
@@ -42,8 +37,6 @@ from lib.scm.mechanisms import (
     ZeroOrGaussianRegressionSampler,
     bounded,
     is_level,
-    levels_of,
-    mean_over_trees,
     named,
     normalised,
     parameters,
@@ -56,6 +49,9 @@ EVENING, NO_STUDIES = "Evening course", "No studies"
 #: The levels of `studies`, which Adult does not have.
 STUDIES = pd.CategoricalDtype([NO_STUDIES, EVENING, DAY, FULL_TIME])
 
+#: The part of a year's income that studies leave, where it is not all.
+PAID = {FULL_TIME: 0.0, DAY: 4 / 5}
+
 #: Education that is not finished: full-time students of it tend to go on.
 UNFINISHED = [*EDUCATION_LEVELS[:8], "Some-college", "Assoc-voc", "Assoc-acdm"]
 
@@ -65,15 +61,7 @@ UNFINISHED = [*EDUCATION_LEVELS[:8], "Some-college", "Assoc-voc", "Assoc-acdm"]
 
 @parameters
 class EducationNumSampler(Mechanism):
-    """The rank of `education`, from 1 (Preschool) to 16 (Doctorate).
-
-    Examples
-    --------
-    >>> rank = EducationNumSampler("education-num")
-    >>> parents = Parents({"education": pd.Categorical(["HS-grad", "Doctorate"])})
-    >>> rank.evaluate(parents, np.empty((0, 2)))
-    array([ 9., 16.])
-    """
+    """The rank of `education`, from 1 (Preschool) to 16 (Doctorate)."""
 
     reads: ClassVar = ("education",)
 
@@ -106,12 +94,7 @@ class EducationTransition(CategoricalMechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Check that the levels are Adult's, in order."""
-        self.levels_ = levels_of(self, values)
-        if list(self.levels_.categories) != EDUCATION_LEVELS:
-            raise InputError(
-                f"variable {self.variable!r}: EducationTransition needs Adult's 16 levels from "
-                f"Preschool to Doctorate in order, found {list(self.levels_.categories)}"
-            )
+        self.levels_ = _with_levels(self, values, EDUCATION_LEVELS).dtype
         return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
@@ -121,6 +104,15 @@ class EducationTransition(CategoricalMechanism):
         next_level = np.minimum(previous.codes + 1, len(EDUCATION_LEVELS) - 1)
         above = pd.Categorical.from_codes(next_level, dtype=self.levels_)
         return stay_or_redraw(1 - rise, previous, is_level(above).T)
+
+
+def _with_levels(mechanism: Mechanism, values: Column | None, levels: list) -> pd.Categorical:
+    """Return the variable's column, and refuse one of other levels or in another order."""
+    found = list(mechanism.own(values, pd.Categorical).categories)
+    if found != levels:
+        needs = f"{type(mechanism).__name__} needs the levels {', '.join(levels)}"
+        raise mechanism.refusal(f"{needs}, in this order, found {', '.join(map(str, found))}")
+    return values
 
 
 def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: float) -> np.ndarray:
@@ -133,14 +125,10 @@ def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: floa
 
 @parameters
 class WorkclassTransition(MultinomialVariable):
-    """Keep the class of work or draw from the table's frequencies; no pay while studying.
+    """Keep the class of work with probability `p_stay` or draw from the table's frequencies.
 
-    Nobody who is without pay stays so of their own accord; after a year of
-    full-time studies everybody is.
-
-    Parameters
-    ----------
-    p_stay : float
+    Nobody who is without pay stays so of their own accord; after a year of full-time studies
+    everybody is.
     """
 
     p_stay: Probability = 0.95
@@ -157,6 +145,9 @@ class WorkclassTransition(MultinomialVariable):
         return np.where(student, unpaid[:, None], free.T).T
 
 
+MaritalStatus = Literal["Never-married", "Married", "Divorced", "Separated", "Widowed"]
+
+
 @parameters
 class MaritalStatusTransition(CategoricalMechanism):
     r"""Marital status follows age, and mostly stays.
@@ -165,20 +156,14 @@ class MaritalStatusTransition(CategoricalMechanism):
         P(v) \propto r_v(\text{age})\,w_v\,[v_{t-1} \to v \text{ is allowed}]
         + a_\text{stay}\,[v = v_{t-1}]
 
-    where r is a random forest's distribution of marital status given age alone.
-
-    Parameters
-    ----------
-    a_stay : float
-        Weight of staying.
-    after_studies : mapping of str to float, optional
-        The weights w, for the never-married in the year after full-time studies; 1
-        for a level that is not named and for everyone else. IncomeSCM-1.0 computes
-        such weights and never uses them; version 1.1 uses them.
+    where r is a random forest's distribution of marital status given age alone. The weights w
+    are those of `after_studies` for the never-married in the year after full-time studies, and 1
+    for a level that is not named and for everyone else. IncomeSCM-1.0 computes such weights and
+    never uses them; version 1.1 uses them.
     """
 
     a_stay: Annotated[float, Field(gt=0)] = 5.0
-    after_studies: dict[str, Annotated[float, Field(ge=0)]] | None = None
+    after_studies: dict[MaritalStatus, Annotated[float, Field(ge=0)]] | None = None
 
     #: From a status, the others that may follow; a status may always follow itself.
     ALLOWED: ClassVar = {
@@ -194,14 +179,12 @@ class MaritalStatusTransition(CategoricalMechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the forest of marital status on age."""
-        self.levels_ = levels_of(self, values)
+        self.levels_ = self.own(values, pd.Categorical).dtype
         levels, weights = list(self.levels_.categories), self.after_studies or {}
-        _check_levels(self, "the table", levels)
-        _check_levels(self, "after_studies", weights)
-        age = Parents({"age": parents["age"]})
-        self.features_ = Features(age)
-        self.forest_ = RandomForestClassifier(random_state=seed)
-        self.forest_.fit(self.features_.matrix(age), values.codes)
+        if unknown := [level for level in levels if level not in self.ALLOWED]:
+            raise self.refusal(f"level {unknown[0]!r} is unknown: {one_of(self.ALLOWED)}")
+        forest = RandomForestClassifier(random_state=seed)
+        self.by_age_ = Learned(forest, {"age": parents["age"]}, values.codes)
         self.allowed_ = np.array(
             [[to == v or to in self.ALLOWED[v] for v in levels] for to in levels], dtype=float
         )
@@ -211,32 +194,15 @@ class MaritalStatusTransition(CategoricalMechanism):
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the probability of each status, shape (n, levels)."""
         previous = parents.previous[self.variable]
-        by_age = self.features_.once_per_profile(parents, mean_over_trees(self.forest_)).T
         moved = (previous == "Never-married") & (parents.previous["studies"] == FULL_TIME)
-        by_age = by_age * np.where(moved, self.weights_[:, None], 1.0)
+        by_age = self.by_age_(parents) * np.where(moved, self.weights_[:, None], 1.0)
         allowed = self.allowed_[:, previous.codes]
         return normalised(by_age * allowed + self.a_stay * is_level(previous))
 
 
-def _check_levels(mechanism: MaritalStatusTransition, place: str, levels: Iterable[str]) -> None:
-    for level in levels:
-        if level not in mechanism.ALLOWED:
-            raise InputError(
-                f"variable {mechanism.variable!r}: level {level!r} of {place} is unknown to "
-                f"{type(mechanism).__name__}: {one_of(mechanism.ALLOWED)}"
-            )
-
-
 @parameters
 class RelationshipTransition(CategoricalMechanism):
-    """Keep the level, or draw from the initial model at today's parents.
-
-    Parameters
-    ----------
-    sampler : Mechanism
-        The initial model; a specification writes ``'#init_sampler'``.
-    p_stay : float
-    """
+    """Keep the level, or draw from the initial model, `sampler`, at today's parents."""
 
     sampler: CategoricalMechanism
     p_stay: Probability = 0.9
@@ -260,12 +226,9 @@ class RelationshipTransition(CategoricalMechanism):
 class OccupationTransition(RelationshipTransition):
     """Keep the occupation, or draw from the initial model at today's parents.
 
-    Parameters
-    ----------
-    p_stay_after_studies : float, optional
-        The probability of staying in the year after full-time studies; `p_stay` if
-        not given. IncomeSCM-1.0 means to use a quarter of `p_stay` and, by a slip of
-        indexing, does so for two subjects only; version 1.1 does so for all.
+    In the year after full-time studies `p_stay_after_studies`, if given, is the probability of
+    staying. IncomeSCM-1.0 means to use a quarter of `p_stay` and, by a slip of indexing, does so
+    for two subjects only; version 1.1 does so for all.
     """
 
     p_stay_after_studies: Probability | None = None
@@ -274,10 +237,9 @@ class OccupationTransition(RelationshipTransition):
 
     def stay(self, parents: Parents) -> np.ndarray | float:
         """Return the probability of keeping the occupation."""
-        if self.p_stay_after_studies is None:
-            return self.p_stay
+        after = self.p_stay_after_studies
         student = parents.previous["studies"] == FULL_TIME
-        return np.where(student, self.p_stay_after_studies, self.p_stay)
+        return np.where(student, self.p_stay if after is None else after, self.p_stay)
 
 
 @parameters
@@ -287,12 +249,6 @@ class HoursPerWeekTransition(Mechanism):
     .. math:: V_t = w\,V_{t-1} + (1 - w)\,f(x_t, U), \qquad w = 0.9,
 
     rounded, between 0 and the 168 hours of a week.
-
-    Parameters
-    ----------
-    sampler : Mechanism
-        The initial model f; a specification writes ``'#init_sampler'``.
-    prev_weight : float
     """
 
     sampler: Mechanism
@@ -316,12 +272,6 @@ class CapitalTransition(Mechanism):
 
     Who stays at 0 stays at 0; who stays elsewhere moves by normal noise of the size
     of the initial model's error. Rounded to whole dollars.
-
-    Parameters
-    ----------
-    sampler : Mechanism
-        The initial model; a specification writes ``'#init_sampler'``.
-    p_stay : float
     """
 
     sampler: ZeroOrGaussianRegressionSampler
@@ -390,11 +340,6 @@ class StudiesTransition(CategoricalMechanism):
     education, and 0.05 times for everyone who was not a full-time student. Above an
     income of $50 000, full-time studies are 0.2 and day courses 0.44 times as
     likely. A Doctorate ends full-time studies.
-
-    Parameters
-    ----------
-    sampler : Mechanism
-        The initial model; a specification writes ``'#init_sampler'``.
     """
 
     sampler: CategoricalMechanism
@@ -455,10 +400,9 @@ class IncomeSampler(Mechanism):
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the forest, and with it the scale and the largest income."""
         rich = self._indicator(values)
-        observed = Parents({name: parents[name] for name in parents if name not in self.by_hand})
-        self.features_ = Features(observed)
-        self.forest_ = RandomForestRegressor(min_samples_leaf=20, random_state=seed)
-        self.forest_.fit(self.features_.matrix(observed), rich)
+        observed = {name: parents[name] for name in parents if name not in self.by_hand}
+        forest = RandomForestRegressor(min_samples_leaf=20, random_state=seed)
+        self.is_rich_ = Learned(forest, observed, rich)
         predicted = self.predict(parents)
         self.root_brier_ = float(np.sqrt(np.mean((rich - predicted) ** 2)))
         drawn = addressed.uniforms(seed, f"{self.variable} in the table", n=len(rich))
@@ -469,7 +413,7 @@ class IncomeSampler(Mechanism):
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the forest's probability of an income above $50 000, shape (n,)."""
-        return self.features_.once_per_profile(parents, mean_over_trees(self.forest_))[:, 0]
+        return self.is_rich_(parents)[0]
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return income in US dollars, rounded."""
@@ -477,7 +421,7 @@ class IncomeSampler(Mechanism):
         tail = np.where(level > 0, _tail().ppf(noise[1]), 0.0)
         income = level * (1 - self.root_brier_) + tail * self.largest_ * self.root_brier_
         paid = parents["workclass"] != "Without-pay"
-        return np.round(income * _pay(parents["studies"]) * paid)
+        return np.round(income * _by_level(parents["studies"], PAID, otherwise=1.0) * paid)
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
         """Return the in-sample AUC of the forest."""
@@ -487,28 +431,15 @@ class IncomeSampler(Mechanism):
         return np.maximum(predicted + self.NOISE * ndtri(noise) + self.SHIFT, 0) ** 2
 
     def _indicator(self, values: Column | None) -> np.ndarray:
-        if list(levels_of(self, values).categories) != ["<=50K", ">50K"]:
-            raise InputError(
-                f"variable {self.variable!r}: IncomeSampler needs the levels <=50K and >50K, "
-                f"found {list(values.categories)}"
-            )
-        return values.codes.astype(float)
+        return _with_levels(self, values, ["<=50K", ">50K"]).codes.astype(float)
 
 
 @functools.cache
 def _tail() -> NumericalInversePolynomial:
-    """Return the inverse distribution function of Beta(1.2, 20.5), exact to 1e-12 in U.
-
-    The incomplete beta function takes 70 times as long to invert for every draw.
-    """
+    """Return the inverse distribution function of Beta(1.2, 20.5), 70 times as fast as SciPy's."""
     return NumericalInversePolynomial(
         beta(1.2, 20.5), domain=(0, 1), u_resolution=1e-12, random_state=0
     )
-
-
-def _pay(studies: pd.Categorical) -> np.ndarray:
-    """Return the part of a year's income that studies leave, shape (n,)."""
-    return _by_level(studies, {FULL_TIME: 0.0, DAY: 4 / 5}, otherwise=1.0)
 
 
 @parameters
@@ -521,16 +452,7 @@ class IncomeTransition(Mechanism):
     to $1 000 after a day course and up to $100 after an evening course. The weight w
     is 0.95, but 0 for those who begin or end full-time studies, who are without pay,
     or who earned less than $5 000. Full-time students earn nothing; during a day
-    course 4/5 is earned.
-
-    Parameters
-    ----------
-    sampler : Mechanism
-        The initial model; a specification writes ``'#init_sampler'``.
-    prev_weight : float
-        The weight w on the past.
-    max_raise_frac : float
-        The largest yearly raise r, as a fraction.
+    course 4/5 is earned. r, the largest yearly raise, is `max_raise_frac`.
     """
 
     sampler: IncomeSampler
@@ -559,7 +481,7 @@ class IncomeTransition(Mechanism):
         weight = np.where(starts_afresh, 0.0, self.prev_weight)
         kept = previous * (1 + self.max_raise_frac * noise[1])
         income = weight * kept + (1 - weight) * drawn
-        return np.round(income * _pay(parents["studies"]))
+        return np.round(income * _by_level(parents["studies"], PAID, otherwise=1.0))
 
 
 #: The names that a specification of IncomeSCM may use beside the general ones.

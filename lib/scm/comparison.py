@@ -13,7 +13,7 @@ from lib.errors import InputError, one_of
 
 
 class Effect(NamedTuple):
-    """An average effect, its standard error, and how much individual effects vary."""
+    """An average effect, its standard error and the standard deviation of individual effects."""
 
     average: float
     standard_error: float
@@ -21,25 +21,7 @@ class Effect(NamedTuple):
 
 
 def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    r"""Say for every variable and step which share of subjects differs between two worlds.
-
-    .. math:: \frac{1}{n} \sum_i [v_{it} \ne v'_{it}]
-
-    Parameters
-    ----------
-    world, other : pandas.DataFrame
-        Long frames of the same subjects and steps, with columns `subject`, `t` and
-        the variables.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Variables × steps; shares from 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If the worlds differ in subjects, steps or variables.
+    """Return the share of subjects in which two worlds differ, variables × steps, from 0 to 1.
 
     Examples
     --------
@@ -49,11 +31,9 @@ def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     age  0.0  0.5
     """
     _require_same_subjects(world, other)
-    if list(world.columns) != list(other.columns):
-        raise InputError(
-            f"worlds are compared on the same variables: found {', '.join(world.columns)} "
-            f"and {', '.join(other.columns)}"
-        )
+    ours, theirs = list(world.columns), list(other.columns)
+    if ours != theirs:
+        raise InputError(f"worlds are compared on the same variables: found {ours} and {theirs}")
     differs = {
         # as objects, because categoricals compare only if their levels agree
         name: world[name].to_numpy(dtype=object) != other[name].to_numpy(dtype=object)
@@ -63,32 +43,11 @@ def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def average_effect(treated: pd.DataFrame, control: pd.DataFrame, outcome: str, step: int) -> Effect:
-    r"""Average the difference between two worlds, subject by subject.
+    r"""Average the difference in an outcome at a step between two worlds, subject by subject.
 
     .. math::
         \hat\tau = \frac{1}{n} \sum_i d_i, \quad d_i = y_i - y'_i, \quad
         \widehat{\mathrm{se}}(\hat\tau) = \frac{s_d}{\sqrt{n}}
-
-    Parameters
-    ----------
-    treated, control : pandas.DataFrame
-        Long frames of the same subjects and steps, with columns `subject`, `t` and
-        the outcome; both sampled with one seed.
-    outcome : str
-        A numeric variable.
-    step : int
-        When it is measured.
-
-    Returns
-    -------
-    Effect
-        The average :math:`\hat\tau`, its standard error and the standard deviation
-        :math:`s_d` of the individual differences, in the unit of the outcome.
-
-    Raises
-    ------
-    InputError
-        If the worlds differ in subjects or steps, or lack the outcome or the step.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Interventions: what is done to a variable, at which steps.
+"""Interventions: what is done to a variable, at which steps, in one world.
 
 ``do={"studies": {1: "Full-time studies"}}`` sets `studies` at step 1 and leaves it
 free before and after; ``do={"studies": "No studies"}`` holds it at every step; a
@@ -15,33 +15,23 @@ key ``range(1, 4)`` stands for several steps. What is done is one of
 """
 
 import inspect
-import numbers
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_count, one_of
 from lib.noise import uniforms
-from lib.scm.mechanisms import COUPLINGS, Column, as_levels
-
-#: The kind of a variable: its levels, or None if it is a number.
-Levels = pd.CategoricalDtype | None
+from lib.scm.mechanisms import Column, Levels, State, as_column, coupling_named
 
 
 class StochasticPolicy:
     """Draw the level of a variable from a distribution of your own.
 
-    The draw has noise of its own, so the mechanism's noise stays what it was.
-
-    Parameters
-    ----------
-    probabilities : mapping of str to float, or callable
-        The probability of each level; levels that are not named have none. A
-        callable gets the frames of the current and the previous step, and returns
-        such a mapping, of numbers or of one array a level.
+    The draw has noise of its own, so the mechanism's noise stays what it was. `probabilities` maps
+    levels to numbers (a level that is not named has none), or it is a function that gets the
+    frames of the current and the previous step and returns such a mapping, of numbers or arrays.
 
     Examples
     --------
@@ -49,222 +39,146 @@ class StochasticPolicy:
     >>> trial = {"studies": {1: coin}}
     """
 
+    RULE = "the probabilities of a policy must be 0 or more and sum to 1"
+
     def __init__(self, probabilities: Mapping[str, float] | Callable):
         if isinstance(probabilities, Mapping):
-            total = float(sum(probabilities.values()))
-            if min(probabilities.values(), default=-1) < 0 or not np.isclose(total, 1):
-                raise InputError(
-                    "the probabilities of a policy must be 0 or more and sum to 1: found "
-                    f"{dict(probabilities)}"
-                )
+            given = list(probabilities.values())
+            if min(given, default=-1) < 0 or not np.isclose(float(sum(given)), 1):
+                raise InputError(f"{self.RULE}: found {dict(probabilities)}")
         self.probabilities = probabilities
 
-    def matrix(self, now: pd.DataFrame, before: pd.DataFrame, levels: Levels) -> np.ndarray:
+    def __call__(self, now: pd.DataFrame, before: pd.DataFrame, levels: Levels) -> np.ndarray:
         """Return the probability of each level, shape (n, levels)."""
         given = self.probabilities
         given = given if isinstance(given, Mapping) else given(now, before)
         matrix = np.zeros((len(now), len(levels.categories)))
         for level, probability in given.items():
-            matrix[:, levels.categories.get_loc(_known(level, levels, "the policy"))] = probability
+            matrix[:, as_column([level], levels, "the policy").codes[0]] = probability
         if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1):
-            raise InputError("the probabilities of a policy must be 0 or more and sum to 1")
+            raise InputError(self.RULE)
         return matrix
 
 
-@dataclass(frozen=True)
-class Situation:
-    """Where an intervention happens: the variable, the step, the subjects, the world's noise."""
+class World:
+    """One run of a simulator: its noise, its subjects and steps, and all that is done in it.
 
-    variable: str
-    levels: Levels
-    step: int
-    subjects: np.ndarray
-    seed: int
-    coupling: str
-
-
-class Interventions:
-    """All that is done in a world, checked before anything is drawn.
-
-    Parameters
-    ----------
-    do : mapping, optional
-        Of variables to what is done, or to a mapping of steps to what is done.
-    kinds : mapping of str to Levels
-        The variables, and the levels of each.
-    steps : range
-        The steps that are simulated.
-    n, first : int
-        Number of subjects, and the first of them.
-
-    Raises
-    ------
-    InputError
-        For an unknown variable or level, a step that is not simulated, a value of
-        another kind or length, or a world that lacks what is asked of it.
+    Parameters are those of :meth:`~lib.scm.simulator.Simulator.sample`, all checked here, before
+    anything is drawn. Starting states are an intervention on every variable at the first step.
     """
 
     def __init__(
-        self, do: Mapping | None, kinds: Mapping[str, Levels], steps: range, n: int, first: int = 0
+        self,
+        kinds: Mapping[str, Levels],
+        coupling: str,
+        n: int,
+        horizon: int,
+        seed: int = 0,
+        do: Mapping | None = None,
+        start: pd.DataFrame | None = None,
+        first: int = 0,
     ):
-        self.actions: dict[tuple[str, int], Any] = {}
-        self.first = first
+        for name, number in {"n": n, "horizon": horizon}.items():
+            check_count(name, number, least=1)
+        for name, number in {"seed": seed, "first": first}.items():
+            check_count(name, number, least=0)
+        self.kinds, self.seed, self.coupling = kinds, seed, coupling_named(coupling)
+        self.subjects = range(int(first), int(first) + int(n))
+        self.steps = range(0 if start is None else _step_of(start, n, horizon), horizon)
+        #: What is done: a column, of one value for all or of one a subject, or a rule.
+        self.actions: dict[tuple[str, int], Column | Callable] = {}
         if do is not None and not isinstance(do, Mapping):
             raise InputError(f"do must map variables to what is done: found {do!r}")
         for variable, what in (do or {}).items():
             if variable not in kinds:
                 raise InputError(f"do: variable {variable!r} is unknown: {one_of(kinds, limit=50)}")
-            by_step = what if isinstance(what, Mapping) else {steps: what}
+            by_step = what if isinstance(what, Mapping) else {self.steps: what}
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
-                    place = f"do: {variable!r} at step {step}"
-                    if isinstance(step, bool) or step not in steps:
-                        raise InputError(
-                            f"{place}: the steps simulated are {steps.start} to {steps.stop - 1}"
-                        )
-                    self.actions[variable, int(step)] = _checked(
-                        action, place, variable, kinds[variable], int(step), n, first
-                    )
-
-    def __contains__(self, place: tuple[str, int]) -> bool:
-        return place in self.actions
-
-    def reads_others(self, variable: str) -> bool:
-        """Say whether a rule or policy acts on the variable at some step."""
-        return any(
-            name == variable and isinstance(action, _FUNCTIONS)
-            for (name, _), action in self.actions.items()
-        )
-
-    def needs_natural_value(self, variable: str, step: int) -> bool:
-        """Say whether what is done at this step may look at the value without intervention."""
-        return isinstance(self.actions[variable, step], _FUNCTIONS)
-
-    def value(
-        self, where: Situation, now: Mapping[str, Column], before: Mapping[str, Column]
-    ) -> Column:
-        """Return what the variable is set to, one value a subject."""
-        action = self.actions[where.variable, where.step]
-        n = len(where.subjects)
-        if isinstance(action, _FUNCTIONS):
-            place = f"the rule for {where.variable!r} at step {where.step}"
-            frames = [_frame(columns, where.subjects) for columns in (now, before)]
-            noise = uniforms(
-                where.seed,
-                f"{where.variable}, set by a policy",
-                where.step,
-                n,
-                1 if where.levels is None else len(where.levels.categories),
-                int(where.subjects[0]),
+                    self._act(variable, step, action)
+        for variable in kinds if start is not None else ():
+            place = (variable, self.steps.start)
+            if place in self.actions:
+                given = "the states at that step are given by start"
+                raise InputError(f"do: {variable!r} at step {place[1]}: {given}")
+            if variable not in start:
+                raise InputError(f"start: the column of variable {variable!r} is missing")
+            self.actions[place] = as_column(
+                start[variable], kinds[variable], f"start: {variable!r}"
             )
-            try:
-                if isinstance(action, StochasticPolicy):
-                    matrix = action.matrix(*frames, where.levels)
-                    codes = COUPLINGS[where.coupling](matrix, noise)
-                    return pd.Categorical.from_codes(codes, dtype=where.levels)
-                given = action(*frames, *([noise[0]] if _takes_noise(action) else []))
-            except KeyError as error:
-                known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
-                raise InputError(
-                    f"{place} reads {error.args[0]!r}, which is not known by then: {known}"
-                ) from error
-            if isinstance(given, pd.Series):
-                given = given.array
-            action = np.full(n, given) if np.ndim(given) == 0 else given
-            return _column(action, place, where.levels, n)
-        if isinstance(action, _Constant):
-            return action.column.repeat(n)
-        offset = int(where.subjects[0]) - self.first
-        return action[offset : offset + n]
+
+    @property
+    def rules(self) -> set[str]:
+        """The variables that a rule or a policy acts on."""
+        return {variable for (variable, _), action in self.actions.items() if callable(action)}
+
+    def noise(self, source: str, step: int, subjects: range, terms: int) -> np.ndarray:
+        """Return the uniforms of these subjects, shape (terms, subjects)."""
+        return uniforms(self.seed, source, step, len(subjects), terms, subjects.start)
+
+    def value(self, variable: str, step: int, subjects: range, now: State, before: State) -> Column:
+        """Return what a variable is set to, one value for each of these subjects."""
+        action, levels, n = self.actions[variable, step], self.kinds[variable], len(subjects)
+        if not callable(action):
+            offset = subjects.start - self.subjects.start
+            return action.repeat(n) if len(action) == 1 else action[offset : offset + n]
+        index = pd.RangeIndex(subjects.start, subjects.stop, name="subject")
+        frames = [pd.DataFrame(dict(columns), index=index) for columns in (now, before)]
+        terms = 1 if levels is None else len(levels.categories)
+        noise = self.noise(f"{variable}, set by a policy", step, subjects, terms)
+        place = f"the rule for {variable!r} at step {step}"
+        try:
+            if isinstance(action, StochasticPolicy):
+                codes = self.coupling(action(*frames, levels), noise)
+                return pd.Categorical.from_codes(codes, dtype=levels)
+            takes_noise = len(inspect.signature(action).parameters) == 3
+            given = action(*frames, *([noise[0]] if takes_noise else []))
+        except KeyError as error:
+            known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
+            reads = f"{place} reads {error.args[0]!r}, which is not known by then"
+            raise InputError(f"{reads}: {known}") from error
+        given = given.array if isinstance(given, pd.Series) else given
+        return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
+
+    def _act(self, variable: str, step: Any, action: Any) -> None:
+        """Enter what is done to a variable at a step: a rule, or a column."""
+        levels, place = self.kinds[variable], f"do: {variable!r} at step {step}"
+        if isinstance(step, bool) or step not in self.steps:
+            begin, end = self.steps.start, self.steps.stop - 1
+            raise InputError(f"{place}: the steps simulated are {begin} to {end}")
+        n, lacks = len(self.subjects), "the Series has no value for subject {}"
+        if isinstance(action, StochasticPolicy):
+            if levels is None:
+                needs = "a StochasticPolicy needs levels: write a rule with noise"
+                raise InputError(f"{place}: {needs}")
+            if isinstance(action.probabilities, Mapping):
+                as_column(list(action.probabilities), levels, place)
+        elif isinstance(action, pd.DataFrame):
+            for column in ("subject", "t", variable):
+                if column not in action:
+                    raise InputError(f"{place}: the other world has no column {column!r}")
+            lacks = f"the other world has no subject {{}} at step {step}"
+            action = action.loc[action["t"] == step].set_index("subject")[variable]
+        if isinstance(action, pd.Series):
+            subjects = np.array(self.subjects)
+            absent = subjects[~np.isin(subjects, action.index)]
+            if len(absent):
+                raise InputError(f"{place}: {lacks.format(absent[0])}")
+            action = action.loc[subjects].array
+        if not callable(action):
+            constant = np.ndim(action) == 0
+            action, n = ([action], 1) if constant else (action, n)
+            action = as_column(action, levels, place, n)
+        self.actions[variable, int(step)] = action
 
 
-@dataclass(frozen=True)
-class _Constant:
-    """The same value for everyone, as a column of length 1."""
-
-    column: Column
-
-
-_FUNCTIONS = (Callable, StochasticPolicy)
-
-
-def _checked(
-    action: Any, place: str, variable: str, levels: Levels, step: int, n: int, first: int
-) -> Any:
-    """Return the action in its final form: a function, a constant, or a column of length n."""
-    subjects = np.arange(first, first + n)
-    if isinstance(action, StochasticPolicy):
-        if levels is None:
-            raise InputError(f"{place}: a StochasticPolicy needs levels: write a rule with noise")
-        if isinstance(action.probabilities, Mapping):
-            for level in action.probabilities:
-                _known(level, levels, place)
-        return action
-    if callable(action):
-        return action
-    if isinstance(action, pd.DataFrame):
-        return _from_world(action, place, variable, levels, step, subjects)
-    if isinstance(action, pd.Series):
-        absent = subjects[~np.isin(subjects, action.index)]
-        if len(absent):
-            raise InputError(f"{place}: the Series has no value for subject {absent[0]}")
-        return _column(action.loc[subjects].array, place, levels, n)
-    if np.ndim(action) == 0:
-        return _Constant(_column([action], place, levels, 1))
-    return _column(action, place, levels, n)
-
-
-def _column(values: Any, place: str, levels: Levels, n: int) -> Column:
-    """Return values as a column of the variable's kind, or say what is wrong with them."""
-    if len(values) != n:
-        raise InputError(f"{place}: one value a subject is needed, {n}: found {len(values)}")
-    if np.ndim(values) != 1:
-        raise InputError(f"{place}: one value a subject is needed: found shape {np.shape(values)}")
-    if levels is None:
-        column = np.asarray(values)
-        if column.dtype.kind not in "biuf":  # numpy would make a number of the text "40"
-            column = np.array([v if isinstance(v, numbers.Real) else np.nan for v in values])
-        wrong = ~np.isfinite(column)
-        if wrong.any():
-            found = plain(values[int(wrong.argmax())])
-            raise InputError(f"{place}: finite numbers are needed: found {found!r}")
-        return column.astype(float)
-    column = as_levels(values, levels)
-    if (column.codes < 0).any():
-        unknown = next(v for v, code in zip(values, column.codes, strict=True) if code < 0)
-        _known(unknown, levels, place)
-    return column
-
-
-def _known(level: Any, levels: pd.CategoricalDtype, place: str) -> Any:
-    if level not in levels.categories:
-        raise InputError(
-            f"{place}: level {plain(level)!r} is unknown: {one_of(levels.categories, limit=50)}"
-        )
-    return level
-
-
-def plain(value: Any) -> Any:
-    """Return numpy's scalars as Python's own, which a message shows without their type."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _from_world(
-    world: pd.DataFrame, place: str, variable: str, levels: Levels, step: int, subjects: np.ndarray
-) -> Column:
-    for column in ("subject", "t", variable):
-        if column not in world:
-            raise InputError(f"{place}: the other world has no column {column!r}")
-    then = world.loc[world["t"] == step].set_index("subject")[variable]
-    absent = subjects[~np.isin(subjects, then.index)]
-    if len(absent):
-        raise InputError(f"{place}: the other world has no subject {absent[0]} at step {step}")
-    return _column(then.loc[subjects].array, place, levels, len(subjects))
-
-
-def _frame(columns: Mapping[str, Column], subjects: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(dict(columns), index=pd.Index(subjects, name="subject"))
-
-
-def _takes_noise(rule: Callable) -> bool:
-    return len(inspect.signature(rule).parameters) == 3
+def _step_of(start: pd.DataFrame, n: int, horizon: int) -> int:
+    """Return the step that starting states are of."""
+    if len(start) != n:
+        raise InputError(f"start must have one row a subject, {n}: found {len(start)}")
+    steps = start["t"].unique() if "t" in start else [0]
+    if len(steps) != 1:
+        raise InputError(f"start must be of one step: found steps {sorted(steps.tolist())}")
+    if not 0 <= steps[0] < horizon:
+        raise InputError(f"start is at step {steps[0]}: horizon must be larger, found {horizon}")
+    return int(steps[0])

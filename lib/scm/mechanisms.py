@@ -10,12 +10,8 @@ distribution function. A categorical mechanism states the probability of each
 level, which is public (it is the true propensity of a treatment), and a
 *coupling* turns probabilities and noise into a level.
 
-Mechanisms are named and configured in a specification (see :mod:`lib.scm.spec`);
-the names and parameters of the classes are those of the IncomeSCM
-specification language (IncomeSCM paper, Section 4).
+Names and parameters are those of the IncomeSCM paper's specifications (:mod:`lib.scm.spec`).
 
->>> import numpy as np
->>> from lib.scm.mechanisms import GaussianVariable, Parents
 >>> age = GaussianVariable("age", round_result=True, bounds=(18, 150))
 >>> age = age.fit(Parents(), np.array([20.0, 30.0, 40.0]))
 >>> age.evaluate(Parents(), np.array([[0.01, 0.5, 0.99]])).tolist()
@@ -24,16 +20,17 @@ specification language (IncomeSCM paper, Section 4).
 
 import functools
 import inspect
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, AllowInfNan, ConfigDict, Field
 from pydantic.dataclasses import dataclass
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -44,28 +41,31 @@ from lib.errors import InputError, one_of
 #: The values of one variable: numbers, or levels of a category.
 Column = np.ndarray | pd.Categorical
 
+#: The values of all variables at one step.
+State = Mapping[str, Column]
+
+#: The kind of a variable: its levels, or None if it is a number.
+Levels = pd.CategoricalDtype | None
+
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
-    if bounds[0] >= bounds[1]:
+    if not bounds[0] < bounds[1]:  # nor is NaN
         raise ValueError("the lower bound must be below the upper")
     return bounds
 
 
-Bounds = Annotated[tuple[float, float], AfterValidator(_ordered)]
+Bound = Annotated[float, AllowInfNan(True)]
+Bounds = Annotated[tuple[Bound, Bound], AfterValidator(_ordered)]
 
 
-class Parents(Mapping):
+class Parents(dict):
     """The values of a variable's direct causes, one column each.
 
     ``parents["age"]`` is the cause at the same step, ``parents.previous["age"]``
     the one a step earlier. Numbers are float arrays, categories are
     :class:`pandas.Categorical`, so ``parents["sex"] == "Female"`` is a mask.
-
-    Parameters
-    ----------
-    current, previous : mapping of str to Column, optional
 
     Examples
     --------
@@ -74,22 +74,33 @@ class Parents(Mapping):
     (array([41.]), array([60000.]))
     """
 
-    def __init__(
-        self,
-        current: Mapping[str, Column] | None = None,
-        previous: Mapping[str, Column] | None = None,
-    ):
-        self.current = dict(current or {})
+    def __init__(self, now: State | None = None, previous: State | None = None):
+        super().__init__(now or {})
         self.previous = dict(previous or {})
 
-    def __getitem__(self, name: str) -> Column:
-        return self.current[name]
 
-    def __iter__(self):
-        return iter(self.current)
-
-    def __len__(self) -> int:
-        return len(self.current)
+def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Column:
+    """Return values, `n` if given, as a column of this kind; an error names the place."""
+    if n is not None and len(values) != n:
+        raise InputError(f"{place}: one value a subject is needed, {n}: found {len(values)}")
+    if np.ndim(values) != 1:
+        raise InputError(f"{place}: one value a subject is needed: found shape {np.shape(values)}")
+    if levels is not None:
+        column = pd.Categorical.from_codes(levels.categories.get_indexer(values), dtype=levels)
+        wrong = column.codes < 0
+    else:
+        column = np.asarray(values)
+        if column.dtype.kind not in "biuf":  # numpy would make a number of the text "40"
+            column = np.array([v if isinstance(v, numbers.Real) else np.nan for v in values])
+        column = column.astype(float)
+        wrong = ~np.isfinite(column)
+    if wrong.any():
+        found = np.asarray(values, dtype=object)[wrong][0]
+        found = repr(found.item() if isinstance(found, np.generic) else found)
+        if levels is None:
+            raise InputError(f"{place}: finite numbers are needed: found {found}")
+        raise InputError(f"{place}: level {found} is unknown: {one_of(levels.categories, 50)}")
+    return column
 
 
 # --- couplings: from probabilities and noise to a level ---------------------------------
@@ -135,8 +146,8 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
     .. math:: V = \min\Bigl\{ j : U_0 \textstyle\sum_k p_k \le \sum_{k \le j} p_k \Bigr\}
 
-    The distribution is that of :func:`gumbel_max`; what differs is how the levels
-    of two worlds go together. Shapes are as there.
+    Distribution and shapes are those of :func:`gumbel_max`; what differs is how the levels of
+    two worlds go together.
 
     Examples
     --------
@@ -153,29 +164,30 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     return chosen
 
 
-COUPLINGS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "gumbel": gumbel_max,
-    "inverse_cdf": inverse_cdf,
-}
+Coupling = Callable[[np.ndarray, np.ndarray], np.ndarray]
+COUPLINGS: dict[str, Coupling] = {"gumbel": gumbel_max, "inverse_cdf": inverse_cdf}
+
+
+def coupling_named(name: str) -> Coupling:
+    """Return the coupling of this name, or raise an InputError."""
+    if name not in COUPLINGS:
+        raise InputError(f"coupling {name!r} is unknown: {one_of(COUPLINGS)}")
+    return COUPLINGS[name]
 
 
 # --- the two kinds of mechanism ----------------------------------------------------------
 
-parameters = dataclass(config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
+parameters = dataclass(
+    config=ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+)
 
 
 @parameters
 class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
-    A subclass declares its parameters as fields, says in `noise_terms` how many
-    uniforms a subject needs, and implements :meth:`evaluate`. What is learned in
-    :meth:`fit` ends in an underscore.
-
-    Parameters
-    ----------
-    variable : str
-        The variable whose mechanism this is.
+    A subclass declares its parameters as fields, says in `noise_terms` how many uniforms a
+    subject needs, and implements :meth:`evaluate`. What :meth:`fit` learns ends in an underscore.
     """
 
     variable: str
@@ -195,17 +207,13 @@ class Mechanism(ABC):
     #: Parents of which that is not true, because their effect is written by hand.
     by_hand: ClassVar[tuple[str, ...]] = ()
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
-        """Learn from the base table; by default there is nothing to learn.
+    #: Whether what is learned depends on the seed of the fit.
+    seeded: ClassVar[bool] = True
 
-        Parameters
-        ----------
-        parents : Parents
-            Columns of the table, of the parents that it has.
-        values : Column, optional
-            The variable's own column; None if the table has none.
-        seed : int
-            Of whatever is random in fitting.
+    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+        """Learn from the table's columns, of parents and variable; by default there is nothing.
+
+        `values` is None if the table lacks the variable; `seed` is of what is random in fitting.
         """
         return self
 
@@ -214,21 +222,30 @@ class Mechanism(ABC):
         """Return the variable's values, shape (n,), for noise of shape (noise_terms, n)."""
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float] | None:
-        """Say how well the fitted model predicts `values`: R² or AUC, None if nothing was fitted.
-
-        The AUC of more than two levels is the mean over levels of one against the rest.
-        """
+        """Return R² or AUC (its mean over levels against the rest), None if nothing was fitted."""
         return None
+
+    def refusal(self, rule: str) -> InputError:
+        """Make the error that names the variable and says what is wrong."""
+        return InputError(f"variable {self.variable!r}: {rule}")
+
+    def own(self, values: Column | None, kind: type) -> Column:
+        """Return the variable's column of the table, and refuse one of another kind."""
+        if isinstance(values, kind):
+            return values
+        wanted = "numbers" if kind is np.ndarray else "levels"
+        found = {type(None): "no such column in the table", np.ndarray: "numbers"}
+        raise self.refusal(
+            f"{type(self).__name__} is fitted to {wanted}, found {found.get(type(values), 'text')}"
+        )
 
 
 class CategoricalMechanism(Mechanism):
-    """A mechanism that states the probability of every level.
+    """A mechanism that states the probability of every level, of which a coupling chooses one.
 
-    A subclass sets `levels_`, at the latest when it is fitted, and implements
-    :meth:`probabilities`; the coupling does the rest.
+    A subclass sets `levels_`, at the latest when it is fitted.
     """
 
-    coupling: str = "gumbel"
     levels_: pd.CategoricalDtype
 
     @property
@@ -238,116 +255,66 @@ class CategoricalMechanism(Mechanism):
 
     @abstractmethod
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each level, shape (n, levels); rows sum to 1.
+        """Return the probability of each level, shape (n, levels), or (1, levels) for all alike."""
 
-        A mechanism without parents returns a single row, valid for everyone.
-        """
-
-    def evaluate(self, parents: Parents, noise: np.ndarray) -> pd.Categorical:
+    def evaluate(
+        self, parents: Parents, noise: np.ndarray, coupling: Coupling = gumbel_max
+    ) -> pd.Categorical:
         """Return the levels that the coupling chooses, for noise of shape (levels, n)."""
-        codes = COUPLINGS[self.coupling](self.probabilities(parents), noise)
+        codes = coupling(self.probabilities(parents), noise)
         return pd.Categorical.from_codes(codes, dtype=self.levels_)
 
     def fit_quality(self, parents: Parents, values: pd.Categorical) -> tuple[str, float] | None:
         """Return the in-sample AUC of a fitted classifier."""
-        if not parents or values is None:
-            return None
         if absent := set(values.categories).difference(values):
-            raise InputError(
-                f"variable {self.variable!r}: its AUC needs every level in the table, "
-                f"{sorted(absent)[0]!r} is missing"
+            raise self.refusal(
+                f"its AUC needs every level in the table, {sorted(absent)[0]!r} is missing"
             )
-        probabilities = self.probabilities(parents)
-        if probabilities.shape[1] == 2:
-            return "AUC", float(roc_auc_score(values.codes, probabilities[:, 1]))
-        return "AUC", float(roc_auc_score(values.codes, probabilities, multi_class="ovr"))
+        stated = self.probabilities(parents)
+        stated = stated[:, 1] if stated.shape[1] == 2 else stated
+        return "AUC", float(roc_auc_score(values.codes, stated, multi_class="ovr"))
 
 
 def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
-    """Divide weights of shape (levels, n) by their sum, and return shape (n, levels).
-
-    Examples
-    --------
-    >>> normalised([np.array([1.0]), np.array([3.0])])
-    array([[0.25, 0.75]])
-    """
+    """Divide weights of shape (levels, n) by their sum, and return shape (n, levels)."""
     # Summed level by level: numpy's own sum adds in another order when n is 1, and a
     # subject's value must not depend, by one bit, on the block it is computed in.
     total = functools.reduce(np.add, weights)
     return (np.asarray(weights) / total).T
 
 
-def as_levels(values: Iterable, levels: pd.CategoricalDtype) -> pd.Categorical:
-    """Return values as a category of these levels; the code of an unknown one is -1.
-
-    Examples
-    --------
-    >>> as_levels(["b", "c"], pd.CategoricalDtype(["a", "b"])).codes.tolist()
-    [1, -1]
-    """
-    return pd.Categorical.from_codes(levels.categories.get_indexer(values), dtype=levels)
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Return probabilities, shape (n, levels), from scores, shape (levels, n)."""
+    return normalised(np.exp(scores - scores.max(axis=0)))
 
 
 def is_level(previous: pd.Categorical) -> np.ndarray:
-    """Return the indicator of each subject's level as floats, shape (levels, n).
-
-    Examples
-    --------
-    >>> is_level(pd.Categorical(["b", "a"]))
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """Return the indicator of each subject's level as floats, shape (levels, n)."""
     return np.eye(len(previous.categories))[:, previous.codes]
 
 
 def stay_or_redraw(
     p_stay: np.ndarray | float, previous: pd.Categorical, redrawn: np.ndarray
 ) -> np.ndarray:
-    r"""Keep the previous level with probability `p_stay`, else draw anew.
+    r"""Keep the previous level with probability `p_stay`, else draw anew from q.
 
     .. math:: P(v) = p_\text{stay}\,[v = v_{t-1}] + (1 - p_\text{stay})\,q(v)
 
-    Parameters
-    ----------
-    p_stay : float or numpy.ndarray, shape (n,)
-    previous : pandas.Categorical, length n
-    redrawn : numpy.ndarray, shape (n, levels) or (1, levels)
-        The distribution q.
-
-    Returns
-    -------
-    numpy.ndarray, shape (n, levels)
-
-    Examples
-    --------
-    >>> stay_or_redraw(0.5, pd.Categorical(["a"], ["a", "b"]), np.array([[0.2, 0.8]]))
-    array([[0.6, 0.4]])
+    `redrawn` is q, of shape (n, levels) or (1, levels); the result is of shape (n, levels).
     """
     return (p_stay * is_level(previous) + (1 - p_stay) * redrawn.T).T
 
 
-# --- features of a fitted mechanism ------------------------------------------------------
+# --- what a mechanism learns --------------------------------------------------------------
 
 
 class Features:
     """How a fitted mechanism sees its parents: numbers standardised, categories one-hot.
 
-    Means, standard deviations and levels are those of the base table.
-
-    Parameters
-    ----------
-    parents : Mapping of str to Column
-        The parents' columns of the base table.
-
-    Examples
-    --------
-    >>> table = {"age": np.array([20.0, 40.0]), "sex": pd.Categorical(["F", "M"])}
-    >>> Features(table).matrix(table)
-    array([[-1.,  1.,  0.],
-           [ 1.,  0.,  1.]])
+    Means, standard deviations and levels are those of the base table, whose columns are given.
     """
 
-    def __init__(self, parents: Mapping[str, Column]):
+    def __init__(self, parents: State):
         self.scales, self.slices, width = {}, {}, 0
         for name, column in parents.items():
             if isinstance(column, pd.Categorical):
@@ -358,7 +325,7 @@ class Features:
             width += size
         self.width = width
 
-    def matrix(self, parents: Mapping[str, Column]) -> np.ndarray:
+    def matrix(self, parents: State) -> np.ndarray:
         """Encode columns of length n as a matrix, shape (n, features)."""
         length = len(next(iter(parents.values())))
         matrix = np.zeros((length, self.width))
@@ -369,13 +336,10 @@ class Features:
                 matrix[np.arange(length), part.start + parents[name].codes] = 1
         return matrix
 
-    def linear(
-        self, parents: Mapping[str, Column], weights: np.ndarray, intercepts: np.ndarray
-    ) -> np.ndarray:
-        """Evaluate linear models without building the matrix, shape (models, n).
+    def linear(self, parents: State, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+        """Evaluate linear models, of weights (models, features), without the matrix: (models, n).
 
-        `weights` has shape (models, features), `intercepts` (models,). Only elementwise
-        sums are used: a matrix product may round differently in another block size.
+        Only elementwise sums are used: a matrix product may round differently in another block.
         """
         length = len(next(iter(parents.values())))
         sums = np.repeat(np.asarray(intercepts, dtype=float)[:, None], length, axis=1)
@@ -386,14 +350,8 @@ class Features:
                 sums += weights[:, part][:, parents[name].codes]
         return sums
 
-    def once_per_profile(
-        self, parents: Mapping[str, Column], model: Callable[[np.ndarray], np.ndarray]
-    ) -> np.ndarray:
-        """Apply a costly `model` to each distinct combination of parent values once.
-
-        Rows are visited in sorted order, which also keeps the branches of neighbouring
-        rows in a tree alike: forests run two to four times faster for it.
-        """
+    def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
+        """Apply a costly `model` to each distinct combination of parent values once."""
         key, combinations = np.zeros(1, dtype=np.int64), 1
         # Numbers last: neighbouring rows then differ in a number, and share most of a path.
         for name in sorted(self.slices, key=lambda name: name in self.scales):
@@ -407,84 +365,74 @@ class Features:
                 distinct, key = np.unique(key, return_inverse=True)
                 combinations = len(distinct) * len(levels)
             key = key * len(levels) + codes.astype(np.int64)
+        # In sorted order, neighbouring rows share branches: forests run two to four times faster.
         _, rows, inverse = np.unique(key, return_index=True, return_inverse=True)
         profiles = {name: parents[name][rows] for name in self.slices}
         return model(self.matrix(profiles))[inverse]
 
-    def _standardised(self, name: str, parents: Mapping[str, Column]) -> np.ndarray:
+    def _standardised(self, name: str, parents: State) -> np.ndarray:
         mean, deviation = self.scales[name]
         return (parents[name] - mean) / deviation
 
 
-def mean_over_trees(
-    forest: RandomForestClassifier | RandomForestRegressor,
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what a forest predicts as a function of the matrix, shape (n, outputs).
+ALL = slice(None)
 
-    To the last bit what scikit-learn's `predict` (outputs: 1) and `predict_proba`
-    (outputs: classes) return, without their checks and their threads for every tree.
-    """
 
-    def mean(matrix: np.ndarray) -> np.ndarray:
+class Learned:
+    """A scikit-learn estimator that sees parents, fitted to columns of the base table."""
+
+    def __init__(self, estimator: BaseEstimator, parents: State, values: np.ndarray, rows=ALL):
+        self.features = Features(parents)
+        self.estimator = estimator.fit(self.features.matrix(parents)[rows], values[rows])
+
+    def __call__(self, parents: State) -> np.ndarray:
+        """Return a linear model's scores or a forest's predictions, shape (outputs, n)."""
+        if not hasattr(self.estimator, "coef_"):
+            return self.features.once_per_profile(parents, self._mean_over_trees).T
+        weights, intercepts = self.estimator.coef_, self.estimator.intercept_
+        return self.features.linear(parents, np.atleast_2d(weights), np.atleast_1d(intercepts))
+
+    def _mean_over_trees(self, matrix: np.ndarray) -> np.ndarray:
+        # To the last bit scikit-learn's, without its checks and its threads for every tree.
         matrix = np.ascontiguousarray(matrix, dtype=np.float32)  # what a tree compares
-        total = sum(tree.tree_.predict(matrix) for tree in forest.estimators_)
-        return total / len(forest.estimators_)
-
-    return mean
+        trees = self.estimator.estimators_
+        return sum(tree.tree_.predict(matrix) for tree in trees) / len(trees)
 
 
-def configured(
-    estimator: type[BaseEstimator], options: Mapping, owner: Mechanism, **defaults
-) -> BaseEstimator:
-    """Make a scikit-learn estimator, and refuse options that it does not have.
+REGRESSIONS = (LinearRegression, Ridge, RandomForestRegressor)
+CLASSIFIERS = (LogisticRegression, RandomForestClassifier)
+ESTIMATORS = {kind.__name__: kind for kind in (*REGRESSIONS, *CLASSIFIERS)}
 
-    Examples
-    --------
-    >>> configured(Ridge, {"alpha": 2.0}, GaussianVariable("age"))
-    Ridge(alpha=2.0)
+
+@parameters
+class FittedMechanism(Mechanism):
+    """A mechanism that a scikit-learn estimator, named `estimator`, learns from the parents.
+
+    Its own parameters are `options`, which a specification writes beside the others.
     """
-    allowed = estimator().get_params()
-    for option in options:
-        if option not in allowed:
-            raise InputError(
-                f"key {option!r} is unknown to {type(owner).__name__}: "
-                f"{one_of([*parameter_names(owner), *allowed], limit=40)}"
-            )
-    if "random_state" not in allowed:
-        defaults.pop("random_state", None)
-    return estimator(**{**defaults, **options})
+
+    options: dict = field(default_factory=dict)
+
+    learns_from_parents: ClassVar[bool] = True
+
+    def __post_init__(self):
+        allowed = ESTIMATORS[self.estimator]().get_params()
+        for option in self.options:
+            if option not in allowed:
+                known = one_of([*parameter_names(type(self)), *allowed], limit=40)
+                raise InputError(f"key {option!r} is unknown to {type(self).__name__}: {known}")
+
+    def learn(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
+        """Fit the estimator to these rows, with its options and the defaults that it knows."""
+        kind = ESTIMATORS[self.estimator]
+        allowed = kind().get_params()
+        defaults = {name: value for name, value in defaults.items() if name in allowed}
+        return Learned(kind(**{**defaults, **self.options}), parents, values, rows)
 
 
-def parameter_names(kind: type[Mechanism] | Mechanism) -> list[str]:
-    """Return the parameters of a mechanism that a specification may give.
-
-    Examples
-    --------
-    >>> parameter_names(GaussianVariable)
-    ['round_result', 'bounds']
-    """
+def parameter_names(kind: type[Mechanism]) -> list[str]:
+    """Return the parameters of a mechanism that a specification may give, but options."""
     return [field.name for field in fields(kind) if field.name not in ("variable", "options")]
-
-
-def numbers(mechanism: Mechanism, values: Column | None) -> np.ndarray:
-    """Return `values` if they are numbers; raise an InputError otherwise."""
-    if values is None or isinstance(values, pd.Categorical):
-        found = "no such column in the table" if values is None else "text"
-        raise InputError(
-            f"variable {mechanism.variable!r}: {type(mechanism).__name__} is fitted to numbers, "
-            f"found {found}"
-        )
-    return values
-
-
-def levels_of(mechanism: Mechanism, values: Column | None) -> pd.CategoricalDtype:
-    """Return the levels of `values`; raise an InputError if there are none to learn from."""
-    if values is None:
-        raise InputError(
-            f"variable {mechanism.variable!r}: {type(mechanism).__name__} is fitted to the "
-            "variable's column, found no such column in the table"
-        )
-    return values.dtype
 
 
 # --- mechanisms without parents ----------------------------------------------------------
@@ -492,25 +440,18 @@ def levels_of(mechanism: Mechanism, values: Column | None) -> pd.CategoricalDtyp
 
 @parameters
 class ConstantSampler(Mechanism):
-    """The same value for everyone.
-
-    Examples
-    --------
-    >>> ConstantSampler("time", value=0).evaluate(Parents(), np.empty((0, 2)))
-    array([0., 0.])
-    """
+    """The same value for everyone."""
 
     value: float | str
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn the levels of a text variable."""
         if isinstance(self.value, str):
-            self.levels_ = pd.CategoricalDtype([self.value]) if values is None else values.dtype
+            known = pd.Categorical([self.value]) if values is None else values
+            self.levels_ = self.own(known, pd.Categorical).dtype
             if self.value not in self.levels_.categories:
-                raise InputError(
-                    f"variable {self.variable!r}: level {self.value!r} is not in the table: "
-                    f"{one_of(self.levels_.categories)}"
-                )
+                known = one_of(self.levels_.categories)
+                raise self.refusal(f"level {self.value!r} is not in the table: {known}")
         return self
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
@@ -521,22 +462,37 @@ class ConstantSampler(Mechanism):
         return np.full(n, self.value)
 
 
+#: How far from the mean, in standard deviations, a normal tail is computed by itself.
+FAR = 5
+
+
+def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Turn uniforms into standard normal values between two bounds.
+
+    Between bounds that are both far from 0, by logarithms of the lower tail's probabilities.
+
+    Examples
+    --------
+    >>> truncated_normal(np.array([0.0, 0.5, 1.0]), 30, 40).round(3).tolist()
+    [30.0, 30.023, 40.0]
+    """
+    if low > FAR:
+        return -truncated_normal(1 - noise, -high, -low)
+    if high < -FAR:
+        ratio = np.exp(log_ndtr(low) - log_ndtr(high))
+        return ndtri_exp(log_ndtr(high) + np.log(noise + (1 - noise) * ratio))
+    low, high = ndtr(low), ndtr(high)
+    return ndtri(low + noise * (high - low))
+
+
 @parameters
 class GaussianVariable(Mechanism):
     r"""A normal variable with the table's mean and standard deviation.
 
     .. math:: V = \mu + \sigma\, \Phi^{-1}\bigl(\Phi(a) + U\,(\Phi(b) - \Phi(a))\bigr),
 
-    where :math:`a, b` are the standardised bounds. This is the distribution of
-    drawing again until the (rounded) value lies within the bounds, at the price of
-    one uniform.
-
-    Parameters
-    ----------
-    round_result : bool
-        Round to whole numbers.
-    bounds : pair of float, optional
-        The least and the largest value.
+    where :math:`a, b` are the standardised bounds. This is the distribution of drawing again
+    until the (rounded) value lies within the bounds, at the price of one uniform.
     """
 
     round_result: bool = False
@@ -546,30 +502,26 @@ class GaussianVariable(Mechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn mean and standard deviation."""
-        values = numbers(self, values)
+        values = self.own(values, np.ndarray)
         self.mean_, self.deviation_ = values.mean(), values.std()
         return self
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return normal values within the bounds."""
-        low, high = self.bounds or (-np.inf, np.inf)
-        margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within them
-        low = ndtr((low - margin - self.mean_) / self.deviation_)
-        high = ndtr((high + margin - self.mean_) / self.deviation_)
-        values = self.mean_ + self.deviation_ * ndtri(low + noise[0] * (high - low))
+        values = np.full(noise.shape[1], self.mean_)
+        if self.deviation_ > 0:
+            low, high = self.bounds or (-np.inf, np.inf)
+            margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within
+            low = (low - margin - self.mean_) / self.deviation_
+            high = (high + margin - self.mean_) / self.deviation_
+            values = self.mean_ + self.deviation_ * truncated_normal(noise[0], low, high)
         return bounded(values, self.round_result, self.bounds)
 
 
 def bounded(
     values: np.ndarray, round_result: bool, bounds: tuple[float, float] | None
 ) -> np.ndarray:
-    """Clip to the bounds, then round.
-
-    Examples
-    --------
-    >>> bounded(np.array([-3.0, 2.6]), True, (0, 100))
-    array([0., 3.])
-    """
+    """Clip to the bounds, then round."""
     if bounds is not None:
         values = np.clip(values, *bounds)
     return np.round(values) if round_result else values
@@ -577,18 +529,11 @@ def bounded(
 
 @parameters
 class MultinomialVariable(CategoricalMechanism):
-    """A category with the table's frequencies.
-
-    Examples
-    --------
-    >>> race = MultinomialVariable("race").fit(Parents(), pd.Categorical(["a", "b", "b", "b"]))
-    >>> race.probabilities(Parents())
-    array([[0.25, 0.75]])
-    """
+    """A category with the table's frequencies."""
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Count the levels."""
-        self.levels_ = levels_of(self, values)
+        self.levels_ = self.own(values, pd.Categorical).dtype
         counts = np.bincount(values.codes, minlength=len(values.categories))
         self.frequencies_ = counts / len(values)
         return self
@@ -597,10 +542,6 @@ class MultinomialVariable(CategoricalMechanism):
         """Return the frequencies, shape (1, levels): the same for everyone."""
         return self.frequencies_[None, :]
 
-    def fit_quality(self, parents: Parents, values: Column) -> None:
-        """Return None: a frequency predicts nothing."""
-        return None
-
 
 @parameters
 class BernoulliVariable(MultinomialVariable):
@@ -608,10 +549,8 @@ class BernoulliVariable(MultinomialVariable):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Count the two levels."""
-        if (found := len(levels_of(self, values).categories)) != 2:
-            raise InputError(
-                f"variable {self.variable!r}: BernoulliVariable needs two levels, found {found}"
-            )
+        if (found := len(self.own(values, pd.Categorical).categories)) != 2:
+            raise self.refusal(f"BernoulliVariable needs two levels, found {found}")
         return super().fit(parents, values, seed)
 
 
@@ -631,14 +570,7 @@ class KeepPrevious(Mechanism):
 
 @parameters
 class IncrementSampler(Mechanism):
-    """The previous value and a constant.
-
-    Examples
-    --------
-    >>> age = IncrementSampler("age", increment=1)
-    >>> age.evaluate(Parents(previous={"age": np.array([41.0])}), np.empty((0, 1)))
-    array([42.])
-    """
+    """The previous value and a constant."""
 
     increment: float = 1.0
 
@@ -653,54 +585,35 @@ class IncrementSampler(Mechanism):
 
 
 @parameters
-class LogisticSampler(CategoricalMechanism):
+class LogisticSampler(FittedMechanism, CategoricalMechanism):
     r"""A multinomial logistic regression on the parents.
 
     .. math:: P(v \mid x) \propto \exp(\beta_v^\top x + \beta_{v0})
 
-    Parameters
-    ----------
-    options : dict
-        Parameters of :class:`sklearn.linear_model.LogisticRegression`.
+    `options` are parameters of :class:`sklearn.linear_model.LogisticRegression`.
     """
 
-    options: dict = field(default_factory=dict)
-
-    learns_from_parents: ClassVar[bool] = True
-
-    def __post_init__(self):
-        configured(LogisticRegression, self.options, self)
+    estimator = "LogisticRegression"
+    seeded: ClassVar[bool] = False
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the regression."""
-        self.levels_ = levels_of(self, values)
-        self.features_ = Features(parents)
-        # 100 iterations, the library's default, do not converge on Adult.
-        model = configured(LogisticRegression, self.options, self, max_iter=1000)
-        model.fit(self.features_.matrix(parents), values.codes)
-        absent = len(self.levels_.categories) - len(model.classes_)
-        if absent:
-            raise InputError(
-                f"variable {self.variable!r}: {absent} of its levels do not occur in the table"
-            )
-        # Two classes have one row of coefficients: the log odds of the second.
-        two = len(model.classes_) == 2
-        self.weights_ = np.vstack([0 * model.coef_, model.coef_]) if two else model.coef_
-        self.intercepts_ = np.append(0, model.intercept_) if two else model.intercept_
+        self.levels_ = self.own(values, pd.Categorical).dtype
+        if absent := len(set(values.categories).difference(values)):
+            raise self.refusal(f"{absent} of its levels do not occur in the table")
+        # 100 iterations, the library's default, do not converge on Adult. The state is for
+        # those of its solvers that shuffle.
+        self.model_ = self.learn(parents, values.codes, max_iter=1000, random_state=0)
         return self
 
     def scores(self, parents: Parents) -> np.ndarray:
         """Return the log probability of each level up to a constant, shape (levels, n)."""
-        return self.features_.linear(parents, self.weights_, self.intercepts_)
+        scores = self.model_(parents)
+        return scores if len(scores) > 1 else np.vstack([0 * scores, scores])
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the softmax of the scores, shape (n, levels)."""
         return softmax(self.scores(parents))
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """Return probabilities, shape (n, levels), from scores, shape (levels, n)."""
-    return normalised(np.exp(scores - scores.max(axis=0)))
 
 
 @parameters
@@ -710,13 +623,6 @@ class LogisticTransitionSampler(LogisticSampler):
     .. math::
         P(v) = p_\text{stay}\,[v = v_{t-1}]
         + (1 - p_\text{stay})\,\mathrm{softmax}_v(\beta_v^\top x + c_\text{prev}\,[v = v_{t-1}])
-
-    Parameters
-    ----------
-    c_prev : float
-        What the previous level's score gains.
-    p_stay : float
-        The probability of keeping the previous level without a draw.
     """
 
     c_prev: float = 0.0
@@ -732,97 +638,61 @@ class LogisticTransitionSampler(LogisticSampler):
 
 
 @parameters
-class RandomForestClassifierSampler(CategoricalMechanism):
+class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
     """A random forest's class probabilities.
 
-    Parameters
-    ----------
-    options : dict
-        Parameters of :class:`sklearn.ensemble.RandomForestClassifier`.
+    `options` are parameters of :class:`sklearn.ensemble.RandomForestClassifier`.
     """
 
-    options: dict = field(default_factory=dict)
-
-    learns_from_parents: ClassVar[bool] = True
-
-    def __post_init__(self):
-        configured(RandomForestClassifier, self.options, self)
+    estimator = "RandomForestClassifier"
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the forest."""
-        self.levels_ = levels_of(self, values)
-        self.features_ = Features(parents)
-        self.forest_ = configured(RandomForestClassifier, self.options, self, random_state=seed)
-        self.forest_.fit(self.features_.matrix(parents), values.codes)
+        self.levels_ = self.own(values, pd.Categorical).dtype
+        self.model_ = self.learn(parents, values.codes, random_state=seed)
         return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the mean over trees of the leaf frequencies, shape (n, levels)."""
-        seen = self.features_.once_per_profile(parents, mean_over_trees(self.forest_))
-        if len(self.forest_.classes_) == len(self.levels_.categories):
-            return seen
-        probabilities = np.zeros((len(seen), len(self.levels_.categories)))
-        probabilities[:, self.forest_.classes_] = seen
-        return probabilities
+        seen = self.model_(parents)
+        probabilities = np.zeros((len(self.levels_.categories), seen.shape[1]))
+        probabilities[self.model_.estimator.classes_] = seen
+        return probabilities.T
 
 
 # --- fitted regressions with noise -------------------------------------------------------
 
-REGRESSIONS: dict[str, type[BaseEstimator]] = {
-    "LinearRegression": LinearRegression,
-    "Ridge": Ridge,
-    "RandomForestRegressor": RandomForestRegressor,
-}
-
 
 @parameters
-class GaussianRegressionSampler(Mechanism):
+class GaussianRegressionSampler(FittedMechanism):
     r"""A regression on the parents and normal noise of the size of its error.
 
     .. math:: V = \hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U)
 
-    (IncomeSCM paper, Section 3.3), clipped to the bounds, then rounded.
-
-    Parameters
-    ----------
-    estimator : {'LinearRegression', 'Ridge', 'RandomForestRegressor'}
-    round_result : bool
-    bounds : pair of float, optional
-    std_mod : float
-        The factor c by which the noise is larger than the in-sample error.
-    options : dict
-        Parameters of the estimator.
+    (IncomeSCM paper, Section 3.3), clipped to the bounds, then rounded; c is `std_mod`.
     """
 
     estimator: Literal["LinearRegression", "Ridge", "RandomForestRegressor"] = "Ridge"
     round_result: bool = False
     bounds: Bounds | None = None
     std_mod: Annotated[float, Field(ge=0)] = 1.0
-    options: dict = field(default_factory=dict)
 
     noise_terms: ClassVar[int] = 1
-    learns_from_parents: ClassVar[bool] = True
-
-    def __post_init__(self):
-        configured(REGRESSIONS[self.estimator], self.options, self)
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit the regression and measure its in-sample error."""
-        self.features_ = Features(parents)
-        return self._fit_regression(parents, numbers(self, values), seed)
-
-    def _fit_regression(self, parents: Parents, values: np.ndarray, seed: int) -> Self:
-        model = configured(REGRESSIONS[self.estimator], self.options, self, random_state=seed)
-        self.model_ = model.fit(self.features_.matrix(parents), values)
-        self.error_ = float(np.sqrt(np.mean((values - self.predict(parents)) ** 2)))
+        rows = self.rows(self.own(values, np.ndarray))
+        self.model_ = self.learn(parents, values, rows, random_state=seed)
+        self.error_ = float(np.sqrt(np.mean((values - self.predict(parents))[rows] ** 2)))
         return self
+
+    def rows(self, values: np.ndarray) -> slice | np.ndarray:
+        """Say which records the regression is of."""
+        return ALL
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the regression's mean, shape (n,)."""
-        if hasattr(self.model_, "coef_"):
-            weights, intercept = self.model_.coef_[None, :], [self.model_.intercept_]
-            return self.features_.linear(parents, weights, intercept)[0]
-        return self.features_.once_per_profile(parents, mean_over_trees(self.model_))[:, 0]
+        return self.model_(parents)[0]
 
     def deviation(self, noise: np.ndarray) -> np.ndarray:
         """Return the noise in the variable's units, shape (n,)."""
@@ -835,7 +705,8 @@ class GaussianRegressionSampler(Mechanism):
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
         """Return the in-sample R²."""
-        return "R²", float(r2_score(values, self.predict(parents)))
+        rows = self.rows(values)
+        return "R²", float(r2_score(values[rows], self.predict(parents)[rows]))
 
 
 @parameters
@@ -872,13 +743,8 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         V = [U_0 > \hat p_0(x)]\;
         \bigl(\hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U_1)\bigr)
 
-    The classifier of zeros is fitted to all records, the regression to those that
-    are not zero (IncomeSCM paper, Section 3.3).
-
-    Parameters
-    ----------
-    zero_estimator : {'LogisticRegression'}
-        The classifier; its parameters are scikit-learn's defaults.
+    The classifier of zeros, a logistic regression, is fitted to all records, the regression to
+    those that are not zero (IncomeSCM paper, Section 3.3).
     """
 
     zero_estimator: Literal["LogisticRegression"] = "LogisticRegression"
@@ -887,35 +753,27 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Fit classifier and regression."""
-        values = numbers(self, values)
-        zero = values == 0
+        zero = ~self.rows(self.own(values, np.ndarray))
         if zero.all() or not zero.any():
-            raise InputError(
-                f"variable {self.variable!r}: {type(self).__name__} needs zeros and other values, "
-                f"found {zero.sum():,} zeros of {len(values):,}"
+            raise self.refusal(
+                f"{type(self).__name__} needs zeros and other values, found {zero.sum():,} zeros "
+                f"of {len(values):,}"
             )
-        self.features_ = Features(parents)
-        model = LogisticRegression(max_iter=1000).fit(self.features_.matrix(parents), zero)
-        self.zero_weights_, self.zero_intercept_ = model.coef_, model.intercept_
-        return self._fit_regression(_rows(parents, ~zero), values[~zero], seed)
+        self.is_zero_ = Learned(LogisticRegression(max_iter=1000), parents, zero)
+        return super().fit(parents, values, seed)
+
+    def rows(self, values: np.ndarray) -> np.ndarray:
+        """Return those that are not zero."""
+        return values != 0
 
     def zero_probability(self, parents: Parents) -> np.ndarray:
         """Return the probability of a zero, shape (n,)."""
-        log_odds = self.features_.linear(parents, self.zero_weights_, self.zero_intercept_)[0]
-        return expit(log_odds)
+        return expit(self.is_zero_(parents)[0])
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return zero, or mean and noise."""
         values = super().evaluate(parents, noise[1:])
         return np.where(noise[0] < self.zero_probability(parents), 0.0, values)
-
-    def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
-        """Return the in-sample R² of the records that are not zero."""
-        return super().fit_quality(_rows(parents, values != 0), values[values != 0])
-
-
-def _rows(parents: Parents, chosen: np.ndarray) -> Parents:
-    return Parents({name: column[chosen] for name, column in parents.items()})
 
 
 def named(of_module: Mapping) -> dict[str, type[Mechanism]]:

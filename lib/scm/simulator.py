@@ -9,7 +9,7 @@ changed.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -22,21 +22,29 @@ from threadpoolctl import threadpool_limits
 
 from lib.errors import InputError, check_count, one_of
 from lib.files import atomic_write, write_parquet
-from lib.noise import uniforms
-from lib.scm.interventions import Interventions, Situation, plain
+from lib.scm.interventions import World
 from lib.scm.mechanisms import (
-    COUPLINGS,
     CategoricalMechanism,
     Column,
     KeepPrevious,
+    Levels,
     Mechanism,
     Parents,
-    as_levels,
+    State,
+    as_column,
+    coupling_named,
 )
 from lib.scm.spec import Specification
 
 #: Subjects simulated at a time where all do not fit into memory; no result depends on it.
-SUBJECTS_PER_BLOCK = 50_000
+BLOCK = 50_000
+
+
+def fit_mechanism(
+    mechanism: Mechanism, parents: Parents, values: Column | None, seed: int
+) -> Mechanism:
+    """Fit one mechanism to columns of the table: the unit of work of :meth:`Simulator.fit`."""
+    return mechanism.fit(parents, values, seed)
 
 
 class Simulator(BaseEstimator):
@@ -45,12 +53,9 @@ class Simulator(BaseEstimator):
     Parameters
     ----------
     specification : Specification
-        Variables, causes and mechanisms.
     coupling : {'gumbel', 'inverse_cdf'}
-        How a categorical value follows from its probabilities and its noise: by the
-        Gumbel-max trick (IncomeSCM paper, Section 3.3) or by the inverse
-        distribution function. Both have the same distribution in every world;
-        across worlds, the levels go together differently.
+        How a categorical value follows from its probabilities and its noise. Both have the
+        same distribution in every world; across worlds, the levels go together differently.
 
     Attributes
     ----------
@@ -58,8 +63,6 @@ class Simulator(BaseEstimator):
         The fitted mechanisms of step 0 and of later steps.
     kinds_ : dict of str to pandas.CategoricalDtype or None
         The levels of each variable; None if it is a number.
-    table_levels_ : dict of str to pandas.CategoricalDtype
-        The levels that the table had, of its categorical columns.
 
     Examples
     --------
@@ -90,76 +93,81 @@ class Simulator(BaseEstimator):
         """Make a simulator of a specification file; see :meth:`Specification.from_yaml`."""
         return cls(Specification.from_yaml(path, **options), coupling)
 
-    def fit(self, table: pd.DataFrame, seed: int = 0) -> Self:
+    def fit(
+        self,
+        table: pd.DataFrame,
+        seed: int = 0,
+        fit_mechanism: Callable[..., Mechanism] = fit_mechanism,
+    ) -> Self:
         """Fit every mechanism that learns from data.
 
         Parameters
         ----------
         table : pandas.DataFrame
             One row a person, a column for each variable that is observed. Numeric
-            columns are numbers; anything else is categorical.
+            columns are numbers; anything else is categorical. None may be missing.
         seed : int
             Of what is random in fitting; scikit-learn's `random_state` is this number.
-
-        Raises
-        ------
-        InputError
-            If the table has missing values or no rows, lacks a column from which a
-            mechanism learns, or has levels that a mechanism does not know.
+        fit_mechanism : callable
+            Stands in for :func:`fit_mechanism`, to keep what it returns, for example.
         """
-        if self.coupling not in COUPLINGS:
-            raise InputError(f"coupling {self.coupling!r} is unknown: {one_of(COUPLINGS)}")
-        columns = _table_columns(table, self.specification)
-        self.table_levels_ = {
-            name: column.dtype
-            for name, column in columns.items()
-            if isinstance(column, pd.Categorical)
-        }
+        coupling_named(self.coupling)
+        if not len(table):
+            raise InputError("the table has no rows")
+        seen = [name for name in self.specification.variables if name in table]
+        self.table_kinds_ = {name: self._kind(name, table[name]) for name in seen}
+        columns = _columns(table, self.table_kinds_)
         self.initial_, self.transition_, self.kinds_ = {}, {}, {}
         self.recipe_ = None  # whoever knows all that made this fit may name it
+
+        def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
+            parents, values = _observed(mechanism, causes, columns), columns.get(mechanism.variable)
+            return fit_mechanism(mechanism, parents, values, seed if mechanism.seeded else 0)
+
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
         with threadpool_limits(1):
-            self._fit_mechanisms(columns, seed)
+            for name in self.specification.initial_order:
+                variable = self.specification.variables[name]
+                initial = fitted(self.specification.initial(name), variable.parents)
+                self.initial_[name], self.kinds_[name] = initial, getattr(initial, "levels_", None)
+                # In a table nobody is seen twice: only causes at the same step can be learned from.
+                self.transition_[name] = fitted(
+                    self.specification.transition(name, initial), variable.seq_parents_curr
+                )
+        for name in self.kinds_:
+            self._check_levels(name)
         return self
 
-    def _fit_mechanisms(self, columns: Mapping[str, Column], seed: int) -> None:
-        specification = self.specification
-        for name in specification.initial_order:
-            variable = specification.variables[name]
-            initial, transition = specification.build(name, self.coupling)
-            # In a table nobody is seen twice: only causes at the same step can be learned from.
-            for mechanism, causes in (
-                (initial, variable.parents),
-                (transition, variable.seq_parents_curr),
-            ):
-                mechanism.fit(_observed(mechanism, causes, columns), columns.get(name), seed)
-            self.initial_[name], self.transition_[name] = initial, transition
-            self.kinds_[name] = getattr(initial, "levels_", None)
-            keeps = isinstance(transition, KeepPrevious)
-            later = self.kinds_[name] if keeps else getattr(transition, "levels_", None)
-            if _level_names(later) != _level_names(self.kinds_[name]):
-                raise InputError(
-                    f"variable {name!r}: its levels at step 0, "
-                    f"{_levels_in_words(self.kinds_[name])}, are not those of later steps, "
-                    f"{_levels_in_words(later)}"
-                )
-        self._check_causes()
+    def _kind(self, name: str, series: pd.Series) -> Levels:
+        """Return the levels of a variable's column in the table, or None if it is a number."""
+        if missing := int(series.isna().sum()):
+            raise InputError(f"the table's column {name!r} has {missing:,} missing values")
+        # Numbers may stand for a category; the mechanism says which is meant.
+        of_levels = isinstance(self.specification.initial(name), CategoricalMechanism)
+        number = pd.api.types.is_numeric_dtype(series) and not of_levels
+        return None if number else pd.Categorical(series).dtype
 
-    def _check_causes(self) -> None:
-        """Refuse a cause that was one thing in the table and is another in the model."""
-        for mechanism in [*self.initial_.values(), *self.transition_.values()]:
-            if not mechanism.learns_from_parents:
-                continue
-            variable = self.specification.variables[mechanism.variable]
-            is_initial = mechanism is self.initial_[mechanism.variable]
-            for cause in variable.parents if is_initial else variable.seq_parents_curr:
-                table, model = self.table_levels_.get(cause), self.kinds_[cause]
-                if cause not in mechanism.by_hand and _level_names(table) != _level_names(model):
+    def _check_levels(self, name: str) -> None:
+        """Refuse a variable that changes its kind, or that is not what the table showed."""
+        variable, levels = self.specification.variables[name], _names(self.kinds_[name])
+        initial, transition = self.initial_[name], self.transition_[name]
+        later = getattr(transition, "levels_", None)
+        if not isinstance(transition, KeepPrevious) and _names(later) != levels:
+            raise InputError(
+                f"variable {name!r}: its levels at step 0, {_words(levels)}, are not those of "
+                f"later steps, {_words(_names(later))}"
+            )
+        learned = [(initial, cause) for cause in variable.parents]
+        learned += [(transition, cause) for cause in variable.seq_parents_curr]
+        for mechanism, cause in learned:
+            if mechanism.learns_from_parents and cause not in mechanism.by_hand:
+                seen, given = _names(self.table_kinds_[cause]), _names(self.kinds_[cause])
+                if seen != given:
                     raise InputError(
-                        f"variable {mechanism.variable!r}: {type(mechanism).__name__} learns from "
-                        f"parent {cause!r}, whose levels in the table, {_levels_in_words(table)}, "
-                        f"are not those that its mechanism gives, {_levels_in_words(model)}"
+                        f"variable {name!r}: {type(mechanism).__name__} learns from parent "
+                        f"{cause!r}, whose levels in the table, {_words(seen)}, are not those that "
+                        f"its mechanism gives, {_words(given)}"
                     )
 
     def sample(
@@ -172,11 +180,11 @@ class Simulator(BaseEstimator):
         first: int = 0,
         n_jobs: int = 1,
     ) -> pd.DataFrame:
-        """Draw subjects and follow them through time.
+        """Draw subjects and follow them through time: one row a subject and step, in this order.
 
-        Two calls with one seed share all noise: subject 7 of one is subject 7 of the
-        other, with another treatment, perhaps. Rows do not depend on how many are
-        drawn, nor on blocks or workers.
+        The columns are `subject`, `t` and the variables. Two calls with one seed share all noise:
+        subject 7 of one is subject 7 of the other, with another treatment, perhaps. Rows depend
+        neither on how many are drawn nor on workers.
 
         Parameters
         ----------
@@ -187,75 +195,33 @@ class Simulator(BaseEstimator):
         seed : int
             Names the world's noise.
         do : mapping, optional
-            Interventions, as :mod:`lib.scm.interventions` explains:
-            ``{"studies": {1: "Full-time studies"}}``.
+            Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
-            The state that each subject starts from instead of the initial model, a
-            row a subject, with a column for each variable. Its column ``t``, if it
-            has one, says at which step, 0 otherwise. The first rows returned are
-            these states.
+            The states that subjects start from instead of the initial model, a row a subject,
+            a column a variable, all of the step that its column ``t`` says, or of step 0.
         first : int
-            The first subject: ``sample(n=10, first=90)`` is the last ten rows of
-            ``sample(n=100)``.
+            The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int
-            Parallel workers, of joblib's backend.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row a subject and step, ordered by both; columns `subject`, `t`, and
-            the variables in the specification's order.
-
-        Raises
-        ------
-        InputError
-            If `n` or `horizon` is not positive, or an intervention or a starting
-            state breaks a rule.
         """
         if n is None:
             if start is None:
                 raise InputError("n, the number of subjects, is missing")
             n = len(start)
         block = -(-n // joblib.effective_n_jobs(n_jobs)) if isinstance(n, int) else n
-        blocks = self.blocks(n, horizon, seed, do, start, first, n_jobs, block)
+        world = {"seed": seed, "do": do, "start": start, "first": first}
+        blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=block, **world)
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(
-        self,
-        n: int,
-        horizon: int = 1,
-        seed: int = 0,
-        do: Mapping | None = None,
-        start: pd.DataFrame | None = None,
-        first: int = 0,
-        n_jobs: int = 1,
-        block: int = SUBJECTS_PER_BLOCK,
+        self, n: int, horizon: int = 1, *, n_jobs: int = 1, block: int = BLOCK, **world
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample` in blocks of so many subjects, in order."""
+        """Yield the frame of :meth:`sample`, with its parameters, `block` subjects at a time."""
         check_is_fitted(self, "kinds_")
-        for name, number in {"n": n, "horizon": horizon, "block": block}.items():
-            check_count(name, number, least=1)
-        for name, number in {"seed": seed, "first": first}.items():
-            check_count(name, number, least=0)
-        begins, states = 0, None
-        if start is not None:
-            begins, states = self._states(start, n, horizon)
-        interventions = Interventions(do, self.kinds_, range(begins, horizon), n, first)
-        for variable, step in interventions.actions:
-            if states is not None and step == begins:
-                raise InputError(
-                    f"do: {variable!r} at step {step}: the states at that step are given by start"
-                )
-        order = self._order(interventions)
+        world = World(self.kinds_, self.coupling, n, horizon, **world)
+        check_count("block", block, least=1)
+        subjects = world.subjects
         return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-            joblib.delayed(self._block)(
-                range(first + low, first + min(low + block, n)),
-                range(begins, horizon),
-                seed,
-                interventions,
-                order,
-                states and {name: column[low : low + block] for name, column in states.items()},
-            )
+            joblib.delayed(self._block)(world, subjects[low : low + block])
             for low in range(0, n, block)
         )
 
@@ -267,21 +233,9 @@ class Simulator(BaseEstimator):
         report: Callable[[int], None] | None = None,
         **options,
     ) -> Path:
-        """Stream :meth:`sample` to a Parquet file, in constant memory.
+        """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory.
 
-        Parameters
-        ----------
-        path : path-like
-            The file to write; it appears, or is replaced, when it is complete.
-        report : callable, optional
-            Called with the number of subjects written so far, after every block.
-        n, horizon, **options
-            Parameters of :meth:`blocks`.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written, or as :meth:`sample` does.
+        After every block, `report` is called with the number of subjects written so far.
         """
         blocks = self.blocks(n, horizon, **options)
 
@@ -296,28 +250,10 @@ class Simulator(BaseEstimator):
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
-        """Return the true probability of each level of a variable, given its causes.
+        """Return the true probability of each level of a categorical variable, given its causes.
 
-        Of a treatment, this is the true propensity.
-
-        Parameters
-        ----------
-        variable : str
-            A categorical variable.
-        world : pandas.DataFrame
-            What :meth:`sample` returned, or a part of it with steps `t` and `t - 1`.
-        t : int
-            The time step.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row a subject, a column a level; the index is `subject`.
-
-        Raises
-        ------
-        InputError
-            If the variable is unknown or a number, or the world lacks a step.
+        Of a treatment, this is the true propensity. `world` is what :meth:`sample` returned, or
+        a part of it with steps `t` and `t - 1`. There is a row a subject, a column a level.
         """
         check_is_fitted(self, "kinds_")
         if variable not in self.kinds_:
@@ -328,22 +264,17 @@ class Simulator(BaseEstimator):
                 f"variable {variable!r} at step {t}: {type(mechanism).__name__} states no "
                 "probabilities, only categorical mechanisms do"
             )
-        now = world.loc[world["t"] == t]
-        before = world.loc[world["t"] == t - 1]
+        now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
             raise InputError(f"the world must have every subject at step {t} and the one before")
-        columns = [
-            {name: self._column(frame[name], name) for name in self.kinds_ if name in frame}
-            for frame in (now, before)
-        ]
+        columns = [_columns(frame, self.kinds_) for frame in (now, before)]
         try:
-            parents = self._parents(variable, t, *columns)
+            matrix = mechanism.probabilities(self._parents(variable, t, *columns))
         except KeyError as error:
             raise InputError(
                 f"the probabilities of {variable!r} follow from {error.args[0]!r}, which is not a "
                 "column of the world"
             ) from None
-        matrix = mechanism.probabilities(parents)
         return pd.DataFrame(
             np.broadcast_to(matrix, (len(now), matrix.shape[1])),
             index=pd.Index(now["subject"], name="subject"),
@@ -353,200 +284,90 @@ class Simulator(BaseEstimator):
     def fit_quality(self, table: pd.DataFrame) -> pd.DataFrame:
         """Say how well each fitted initial mechanism predicts a table (paper, Table 1).
 
-        Parameters
-        ----------
-        table : pandas.DataFrame
-            The table that the simulator was fitted to, or another with its columns.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns `variable`, `mechanism`, `measure` (R² for numbers, AUC for
-            categories and for the indicator behind income) and `value`.
+        The columns returned are `variable`, `mechanism`, `measure` (R² for numbers, AUC for
+        categories and for the indicator behind income) and `value`.
         """
         check_is_fitted(self, "kinds_")
-        columns = _table_columns(table, self.specification)
-        for name, levels in self.table_levels_.items():
-            if name in columns:
-                columns[name] = _in_levels(columns[name], name, levels)
+        columns = _columns(table, self.table_kinds_)
         rows = []
         for name, variable in self.specification.variables.items():
             mechanism = self.initial_[name]
-            if name in columns and variable.parents and mechanism.learns_from_parents:
-                quality = mechanism.fit_quality(
-                    _observed(mechanism, variable.parents, columns), columns[name]
-                )
-                rows.append((name, type(mechanism).__name__, *quality))
+            if name in columns and mechanism.learns_from_parents:
+                parents = _observed(mechanism, variable.parents, columns)
+                if quality := mechanism.fit_quality(parents, columns[name]):
+                    rows.append((name, type(mechanism).__name__, *quality))
         return pd.DataFrame(rows, columns=["variable", "mechanism", "measure", "value"])
 
     # --- one block of subjects through time ---------------------------------------------
 
-    def _block(
-        self,
-        subjects: range,
-        steps: range,
-        seed: int,
-        interventions: Interventions,
-        order: list[list[str]],
-        states: Mapping[str, Column] | None,
-    ) -> pd.DataFrame:
-        shape = (len(subjects), len(steps))
-        kept = {name: np.empty(shape, _code_type(kind)) for name, kind in self.kinds_.items()}
-        before: Mapping[str, Column] = {}
+    def _block(self, world: World, subjects: range) -> pd.DataFrame:
+        steps, states = world.steps, [{}]
         for step in steps:
-            now = states if step == steps.start else None
-            if now is None:
-                now = self._step(subjects, step, seed, interventions, order[min(step, 1)], before)
-            for name, column in now.items():
-                kept[name][:, step - steps.start] = getattr(column, "codes", column)
-            before = now
-        ids = np.arange(subjects.start, subjects.stop)
+            states.append(self._step(world, subjects, step, states[-1]))
+        ids = np.array(subjects)
         frame = {"subject": ids.repeat(len(steps)), "t": np.tile(np.array(steps), len(ids))}
-        for name, values in kept.items():
-            values, kind = values.ravel(), self.kinds_[name]
+        for name, kind in self.kinds_.items():
+            columns = [getattr(now[name], "codes", now[name]) for now in states[1:]]
+            values = np.stack(columns, axis=1).ravel()
             frame[name] = values if kind is None else pd.Categorical.from_codes(values, dtype=kind)
         return pd.DataFrame(frame, copy=False)
 
-    def _step(
-        self,
-        subjects: range,
-        step: int,
-        seed: int,
-        interventions: Interventions,
-        order: list[str],
-        before: Mapping[str, Column],
-    ) -> dict[str, Column]:
+    def _step(self, world: World, subjects: range, step: int, before: State) -> State:
+        # Whatever a rule acts on comes as late as possible, so that the rule can read all
+        # that does not follow from it.
         now: dict[str, Column] = {}
-        n, first = len(subjects), subjects.start
-        for name in order:
-            acted_on = (name, step) in interventions
-            if not acted_on or interventions.needs_natural_value(name, step):
+        causes = "parents" if step == 0 else "seq_parents_curr"
+        for name in self.specification.order(causes, world.rules):
+            action = world.actions.get((name, step))
+            if action is None or callable(action):  # a rule may look at the natural value
                 mechanism = self._mechanism(name, step)
-                noise = uniforms(seed, name, step, n, mechanism.noise_terms, first)
-                now[name] = mechanism.evaluate(self._parents(name, step, now, before), noise)
-            if acted_on:
-                kind, ids = self.kinds_[name], np.array(subjects)
-                where = Situation(name, kind, step, ids, seed, self.coupling)
-                now[name] = interventions.value(where, now, before)
+                parents = self._parents(name, step, now, before)
+                noise = world.noise(name, step, subjects, mechanism.noise_terms)
+                categorical = isinstance(mechanism, CategoricalMechanism)
+                coupling = {"coupling": world.coupling} if categorical else {}
+                now[name] = mechanism.evaluate(parents, noise, **coupling)
+            if action is not None:
+                now[name] = world.value(name, step, subjects, now, before)
         return now
 
     def _mechanism(self, name: str, step: int) -> Mechanism:
         return (self.transition_ if step > 0 else self.initial_)[name]
 
-    def _parents(
-        self, name: str, step: int, now: Mapping[str, Column], before: Mapping[str, Column]
-    ) -> Parents:
+    def _parents(self, name: str, step: int, now: State, before: State) -> Parents:
         """Return just the declared causes, so that no mechanism can read anything else."""
         variable = self.specification.variables[name]
         if step == 0:
             return Parents({cause: now[cause] for cause in variable.parents})
         return Parents(
             {cause: now[cause] for cause in variable.seq_parents_curr},
-            {cause: before[cause] for cause in self.specification.previous_parents(name)},
+            {cause: before[cause] for cause in variable.seq_parents_prev},
         )
 
-    def _order(self, interventions: Interventions) -> list[list[str]]:
-        """Order the variables of step 0 and of later steps, causes first.
 
-        A variable that a rule acts on comes as late as possible, so that the rule can
-        read whatever does not follow from it.
-        """
-        ordered = []
-        for order, causes in (
-            (self.specification.initial_order, "parents"),
-            (self.specification.transition_order, "seq_parents_curr"),
-        ):
-            late: set[str] = set()
-            for name in order:
-                variable = self.specification.variables[name]
-                if interventions.reads_others(name) or late & set(getattr(variable, causes)):
-                    late.add(name)
-            ordered.append([name for name in order if name not in late])
-            ordered[-1] += [name for name in order if name in late]
-        return ordered
-
-    def _states(self, start: pd.DataFrame, n: int, horizon: int) -> tuple[int, dict[str, Column]]:
-        if len(start) != n:
-            raise InputError(f"start must have one row a subject, {n}: found {len(start)}")
-        steps = start["t"].unique() if "t" in start else [0]
-        if len(steps) != 1:
-            raise InputError(f"start must be of one step: found steps {sorted(steps.tolist())}")
-        if not 0 <= steps[0] < horizon:
-            raise InputError(
-                f"start is at step {steps[0]}: horizon must be larger, found {horizon}"
-            )
-        for name in self.kinds_:
-            if name not in start:
-                raise InputError(f"start: the column of variable {name!r} is missing")
-        return int(steps[0]), {name: self._column(start[name], name) for name in self.kinds_}
-
-    def _column(self, series: pd.Series, name: str) -> Column:
-        kind = self.kinds_[name]
-        if kind is None:
-            if not pd.api.types.is_numeric_dtype(series):
-                raise InputError(f"column {name!r} must be numbers: found {series.iloc[0]!r}")
-            column = series.to_numpy(dtype=float)
-            wrong = ~np.isfinite(column)
-            if wrong.any():
-                found = plain(series[wrong].iloc[0])
-                raise InputError(f"column {name!r} must be finite numbers: found {found!r}")
-            return column
-        return _in_levels(series, name, kind)
+def _columns(frame: pd.DataFrame, kinds: Mapping[str, Levels]) -> State:
+    """Return the columns of the variables that a frame has, each of its kind."""
+    return {
+        name: as_column(frame[name], kind, f"column {name!r}")
+        for name, kind in kinds.items()
+        if name in frame
+    }
 
 
-def _in_levels(values: pd.Series | Column, name: str, levels: pd.CategoricalDtype) -> Column:
-    """Return values in the order of these levels, and refuse a level that is not among them."""
-    column = as_levels(values, levels)
-    if (column.codes < 0).any():
-        found = plain(np.asarray(values)[column.codes < 0][0])
-        raise InputError(f"column {name!r}: found {found!r}: {one_of(levels.categories, 50)}")
-    return column
-
-
-def _table_columns(table: pd.DataFrame, specification: Specification) -> dict[str, Column]:
-    """Return the table's columns of the specification's variables, typed."""
-    if not len(table):
-        raise InputError("the table has no rows")
-    columns: dict[str, Column] = {}
-    for name in specification.variables:
-        if name not in table:
-            continue
-        series = table[name]
-        if missing := int(series.isna().sum()):
-            raise InputError(f"the table's column {name!r} has {missing:,} missing values")
-        # Numbers may stand for a category; the mechanism says which is meant.
-        of_levels = isinstance(specification.build(name)[0], CategoricalMechanism)
-        if isinstance(series.dtype, pd.CategoricalDtype):
-            columns[name] = series.array
-        elif pd.api.types.is_numeric_dtype(series) and not of_levels:
-            columns[name] = series.to_numpy(dtype=float)
-            if not np.isfinite(columns[name]).all():
-                raise InputError(f"the table's column {name!r} has values that are not finite")
-        else:
-            columns[name] = pd.Categorical(series)
-    return columns
-
-
-def _observed(mechanism: Mechanism, causes: Mapping | tuple, columns: Mapping) -> Parents:
+def _observed(mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
     """Return the columns of the causes, and refuse to learn from one that the table lacks."""
-    if mechanism.learns_from_parents:
-        for cause in causes:
-            if cause not in columns and cause not in mechanism.by_hand:
-                raise InputError(
-                    f"variable {mechanism.variable!r}: {type(mechanism).__name__} learns from "
-                    f"parent {cause!r}, which is not a column of the table"
-                )
+    for cause in causes:
+        if mechanism.learns_from_parents and cause not in {*columns, *mechanism.by_hand}:
+            raise InputError(
+                f"variable {mechanism.variable!r}: {type(mechanism).__name__} learns from "
+                f"parent {cause!r}, which is not a column of the table"
+            )
     return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
 
-def _code_type(levels: pd.CategoricalDtype | None) -> np.dtype:
-    return np.dtype(float) if levels is None else pd.Categorical([], dtype=levels).codes.dtype
-
-
-def _level_names(levels: pd.CategoricalDtype | None) -> list | None:
+def _names(levels: Levels) -> list:
     """Return the levels in their order, which the comparison of pandas overlooks."""
-    return None if levels is None else list(levels.categories)
+    return [] if levels is None else list(levels.categories)
 
 
-def _levels_in_words(levels: pd.CategoricalDtype | None) -> str:
-    return "none" if levels is None else ", ".join(str(level) for level in levels.categories)
+def _words(names: list) -> str:
+    return ", ".join(str(name) for name in names) or "none"

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from lib.book.building import build, status_table
-from lib.book.editions import Page
-from lib.book.running import failed_path, run_page
+from lib.book.editions import Run
+from lib.book.running import run_page
 from lib.errors import InputError
 from lib.files import file_lock
 
@@ -38,7 +38,7 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     assert "\r" not in shown, "no live line where there is no terminal"
 
     table = (tiny_book.executed / "status_table.md").read_text()
-    assert "| `broken` | **failed** | | | `broken` |" in table
+    assert "| `broken` | **failed** |  |  | `broken` |" in table
     assert "{doc}`/book/executed/small_sum`" in table
     assert "| `dies` |" in table, "no link to a page that is not in the table of contents"
     assert "$ python -m lib run sums\n" in table
@@ -64,21 +64,22 @@ def test_an_unwritable_folder_is_named_before_anything_runs(tiny_book):
 
 
 def test_the_status_table_is_valid_where_values_hold_bars(tiny_book):
-    output = tiny_book.executed / "small_sum.ipynb"
-    run_page(tiny_book.notebook("sums"), output, {"title": "a|b"}, book=tiny_book)
-    row = status_table([Page(page="small_sum", notebook="sums")], tiny_book).splitlines()[2]
+    run = Run(
+        tiny_book.notebook("sums"), tiny_book.page("small_sum"), {"title": "a|b"}, book=tiny_book
+    )
+    run_page(run)
+    row = status_table([run], tiny_book).splitlines()[2]
     assert row.replace("\\|", "").count("|") == 6
-    record = json.loads(output.with_suffix(".json").read_text())
+    record = json.loads(run.output.with_suffix(".json").read_text())
     assert record["command"] == "python -m lib run sums -p title 'a|b'"
 
 
 def test_the_status_table_shows_the_last_good_run_and_the_failure_since(tiny_book):
-    output = tiny_book.executed / "small_sum.ipynb"
-    run_page(tiny_book.notebook("sums"), output, book=tiny_book)
-    page = Page(page="small_sum", notebook="sums")
-    assert "| complete |" in status_table([page], tiny_book)
-    failed_path(output).write_text("{}")
-    assert "**failed since**; this is the last good run" in status_table([page], tiny_book)
+    run = Run(tiny_book.notebook("sums"), tiny_book.page("small_sum"), book=tiny_book)
+    run_page(run)
+    assert "| complete |" in status_table([run], tiny_book)
+    run.failed.write_text("{}")
+    assert "**failed since**; this is the last good run" in status_table([run], tiny_book)
 
 
 def test_a_warning_of_the_renderer_is_a_problem_until_it_is_gone(tiny_book):
@@ -101,8 +102,8 @@ def test_a_warning_of_the_renderer_is_a_problem_until_it_is_gone(tiny_book):
     outcome = build(book=tiny_book)
     assert outcome.problems == []
     assert outcome.ran == []
-    status = outcome.index.with_name("start.html").read_text()
+    status = tiny_book.index.with_name("start.html").read_text()
     assert "The commands that repeat them" in status
     assert 'href="book/executed/total.html"' in status
-    page = outcome.index.parent / "book" / "executed" / "total.html"
+    page = tiny_book.index.parent / "book" / "executed" / "total.html"
     assert "Sum 3" in page.read_text()

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lib import ROOT
+from lib.__main__ import main
 from lib.book import building, editions
-from lib.book.commands import main
 from lib.scm import Simulator
 
 
@@ -49,23 +50,26 @@ def test_each_command_has_help(command, capsys):
         (["run", "none/sums.ipynb"], "error: notebook none/sums.ipynb does not exist"),
         (
             ["run", "sums", "-p", "m", "1"],
-            "error: parameter 'm' of sums is unknown: expected one of n, title",
+            "error: parameter 'm' is unknown: expected one of n, title",
         ),
         (
             ["run", "sums", "-p", "n", "five"],
-            "error: parameter 'n' of sums is 'five': expected int",
+            "error: parameter 'n' is 'five': expected int",
         ),
-        (["run", "sums", "-p", "n", "5.0"], "error: parameter 'n' of sums is '5.0': expected int"),
+        (["run", "sums", "-p", "n", "5.0"], "error: parameter 'n' is '5.0': expected int"),
         (
             ["run", "sums", "-o", "out.html"],
             "error: output out.html is no notebook: expected a name that ends with .ipynb",
         ),
         (
             ["run", "sums", "-o", "../notebooks/sums.ipynb"],
-            "error: output ../notebooks/sums.ipynb is the notebook itself: choose another name",
+            "error: output {root}/notebooks/sums.ipynb is the notebook itself: choose another name",
         ),
         (["book", "--edition", "pocket"], "error: edition 'pocket' is unknown: expected default"),
-        (["book", "--workers", "0"], "error: workers is 0: expected at least 1"),
+        (
+            ["book", "--workers", "0"],
+            "error: workers must be a whole number of at least 1: found 0",
+        ),
         (["pages", "--edition", "my.yml"], "error: edition my.yml does not exist"),
     ],
 )
@@ -74,7 +78,7 @@ def test_what_breaks_a_rule_is_told_in_one_line_and_nothing_is_written(
 ):
     before = sorted(book.root.rglob("*"))
     assert main(arguments) == 2
-    assert capsys.readouterr().err == f"{message}\n"
+    assert capsys.readouterr().err == message.format(root=book.root.resolve()) + "\n"
     assert sorted(book.root.rglob("*")) == before
 
 
@@ -148,6 +152,17 @@ def test_from_any_folder_without_a_traceback(tmp_path):
     assert shown.stderr.count("\n") == 1
 
 
+def test_a_reader_that_has_read_enough_is_no_error():
+    """As `python -m lib pages | head` is."""
+    command = [sys.executable, "-m", "lib", "pages"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
 MODEL = """\
 variables:
   light: {sampler: {type: gaussian, round_result: true}}
@@ -195,13 +210,16 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
         (["-n", "5", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0."),
         ([], "Missing option '-n'."),
         (["-n", "5", "-o", "none/out.parquet"], "folder "),
-        (["-n", "5", "--table", "none.csv"], "table none.csv cannot be read: "),
+        (["-n", "5", "--table", "none.csv"], "file none.csv does not exist"),
         (["-n", "5", "--do", "moon", "1", "3"], "do: variable 'moon' is unknown: expected one of"),
         (
             ["-n", "5", "--do", "water", "1", "some"],
             "do: 'water' at step 1: level 'some' is unknown",
         ),
-        (["-n", "5", "--do", "light", "1", "much"], "--do light is 'much': expected a number"),
+        (
+            ["-n", "5", "--do", "light", "1", "much"],
+            "do: 'light' at step 1: finite numbers are needed: found 'much'",
+        ),
         (["-n", "5", "--do", "light", "3", "1"], "do: 'light' at step 3: the steps simulated are"),
         (["-n", "5", "--do", "light", "-1", "1"], "--do light: step '-1' is no number, nor always"),
     ],

@@ -1,13 +1,15 @@
 """Every notebook runs with values that are not its defaults, and its source is in order."""
 
 import json
+import re
 import subprocess
 import sys
 
 import nbformat
 import pytest
 
-from lib.book.editions import Book, parameters_of
+from lib.book.editions import Book, Run
+from lib.book.parameters import parameters_of
 from lib.book.running import run_page
 
 #: Small, and away from the defaults, so that a value that a notebook holds fast shows.
@@ -123,7 +125,7 @@ def test_small_values_are_not_the_defaults(notebook):
 @pytest.mark.parametrize("notebook", SMALL)
 def test_notebook_runs_with_small_values(notebook, tmp_path):
     output = tmp_path / f"{notebook}.ipynb"
-    record = run_page(Book().notebook(notebook), output, SMALL[notebook])
+    record = run_page(Run(Book().notebook(notebook), output, SMALL[notebook]))
     assert record["status"] == "complete"
     assert record["stderr"] == [], "a warning that a reader would have to wonder about"
     shown = parameters_of(output)
@@ -160,3 +162,15 @@ def test_papermill_runs_a_notebook_from_any_folder(tmp_path):
     subprocess.run([*command, *options], cwd=tmp_path, check=True, capture_output=True)
     executed = nbformat.read(tmp_path / "out.ipynb", 4)
     assert executed.metadata.papermill.parameters == {"records_shown": 1}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_cell_measures_time(path):
+    """Times differ from run to run: they belong into run records, and pages repeat byte by byte."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            clock = re.search(
+                r"\b(seconds|timeit|perf_counter|process_time|import time|datetime)\b|%time",
+                "".join(cell["source"]),
+            )
+            assert clock is None, f"{clock[0]} in cell {cell['id']}"

@@ -43,18 +43,20 @@ def test_cell_is_read_in_order_with_types_defaults_and_meaning():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("n = 5", "the parameters cell of worlds holds 'n = 5': expected `name: type = value"),
+        ("n = 5", "the parameters cell holds 'n = 5': expected a line `name: type = value"),
         ("n: int", "holds 'n: int'"),
         ("import os", "holds 'import os'"),
-        ("n: int = m * 2", "parameter 'n' of worlds is m [*] 2: expected a literal value"),
-        ("n: int = 'five'", "parameter 'n' of worlds is 'five': expected int"),
-        ("n: integer = 5", "parameter 'n' of worlds has the unknown type 'integer'"),
-        ("n: int = ", "the parameters cell of worlds is no Python"),
+        ("a.n: int = 1", "holds 'a.n: int = 1'"),
+        ("n: int = 1; m: int = 2", "holds 'm: int = 2': expected a line"),
+        ("n: int = m * 2", "holds 'n: int = m [*] 2': expected a line .* whose value is a literal"),
+        ("n: int = 'five'", "parameter 'n' is 'five': expected int"),
+        ("n: integer = 5", "parameter 'n' has the unknown type 'integer'"),
+        ("n: int = ", "the parameters cell is no Python"),
     ],
 )
 def test_a_cell_that_breaks_the_rules_is_refused(source, message):
     with pytest.raises(InputError, match=message):
-        read_parameters(source, "worlds")
+        read_parameters(source)
 
 
 @pytest.mark.parametrize(
@@ -103,13 +105,13 @@ def test_text_is_read_by_the_annotated_type(annotation, text, value):
 )
 def test_values_of_other_types_are_refused(annotation, value):
     with pytest.raises(InputError) as refusal:
-        Parameter("x", annotation, None).check(value, "worlds")
-    assert str(refusal.value) == f"parameter 'x' of worlds is {value!r}: expected {annotation}"
+        Parameter("x", annotation, None).check(value)
+    assert str(refusal.value) == f"parameter 'x' is {value!r}: expected {annotation}"
 
 
 def test_text_that_fits_no_reading_is_shown_as_typed():
-    with pytest.raises(InputError, match="parameter 'x' of worlds is 'ten': expected int"):
-        Parameter("x", "int", 0).parse("ten", "worlds")
+    with pytest.raises(InputError, match="parameter 'x' is 'ten': expected int"):
+        Parameter("x", "int", 0).parse("ten")
 
 
 def test_given_values_join_the_defaults():
@@ -124,10 +126,8 @@ def test_given_values_join_the_defaults():
 def test_unknown_names_are_refused_with_those_allowed():
     parameters = read_parameters("n_samples: int = 1\nseed: int = 0")
     with pytest.raises(InputError) as refusal:
-        checked(parameters, {"n_sample": 5}, "data_preparation")
-    assert str(refusal.value) == (
-        "parameter 'n_sample' of data_preparation is unknown: expected one of n_samples, seed"
-    )
+        checked(parameters, {"n_sample": 5})
+    assert str(refusal.value) == "parameter 'n_sample' is unknown: expected one of n_samples, seed"
 
 
 def test_values_are_written_in_place_and_all_else_stays():

@@ -13,16 +13,20 @@ import pytest
 
 from lib import ROOT
 from lib.book import running
-from lib.book.editions import Page, load_edition
+from lib.book.editions import Run, load_edition
 from lib.book.running import PageFailed, read_record, run_page, why_stale
 from lib.errors import InputError
 
 
 @pytest.fixture
 def page_run(tiny_book):
-    output = tiny_book.executed / "small_sum.ipynb"
-    record = run_page(tiny_book.notebook("sums"), output, {"n": 5}, book=tiny_book)
-    return tiny_book, output, record
+    run = sums(tiny_book, {"n": 5})
+    return tiny_book, run.output, run_page(run)
+
+
+def sums(book, values=None) -> Run:
+    """The run of the short notebook, as it is now, that makes the page `small_sum`."""
+    return Run(book.notebook("sums"), book.page("small_sum"), values or {}, book=book)
 
 
 def cell_outputs(path: Path) -> list:
@@ -44,19 +48,19 @@ def test_a_page_shows_its_values_and_results(page_run):
 
 
 def test_its_record_says_what_was_run_and_how_to_repeat_it(page_run):
-    _, output, record = page_run
-    assert read_record(output) == record
+    book, _, record = page_run
+    assert read_record(sums(book)) == record
     assert record["parameters"] == {"n": 5, "title": "Sum"}
     assert record["command"] == "python -m lib run sums -p n 5"
     assert record["status"] == "complete"
     assert record["seconds"] > 0
-    assert set(record["digests"]) == {"notebook", "parameters", "lib", "data", "versions", "output"}
+    assert set(record["digests"]) == {"notebook", "parameters", "lib", "data", "versions", "page"}
 
 
 def test_the_same_inputs_give_the_same_bytes(page_run):
     book, output, record = page_run
     before = output.read_bytes()
-    again = run_page(book.notebook("sums"), output, {"n": 5}, book=book)
+    again = run_page(sums(book, {"n": 5}))
     assert output.read_bytes() == before
     assert again["digests"] == record["digests"]
 
@@ -65,49 +69,62 @@ def test_a_relative_output_is_where_one_stands(tiny_book, monkeypatch):
     elsewhere = tiny_book.root / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    run_page(tiny_book.notebook("sums"), Path("out.ipynb"), book=tiny_book)
+    run_page(Run(tiny_book.notebook("sums"), Path("out.ipynb"), book=tiny_book))
     assert sorted(path.name for path in elsewhere.iterdir()) == ["out.ipynb", "out.json"]
     assert not list(tiny_book.root.glob("*out*"))
 
 
 def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, monkeypatch):
     book, _, _ = page_run
-    (page,) = load_edition("default", book).pages
-    assert why_stale(page, book) is None
-
-    more = page.model_copy(update={"parameters": {"n": 6, "title": "Sum"}})
-    assert why_stale(more, book) == "parameters changed"
+    (run,) = load_edition("default", book).runs
+    assert why_stale(run) is None
+    assert why_stale(sums(book, {"n": 6})) == "parameters changed"
 
     code = book.root / "lib" / "code.py"
     code.write_text("one = 2\n")
-    assert why_stale(page, book) == "lib changed"
+    assert why_stale(run) == "lib changed"
     code.write_text("one = 1\n")
-    assert why_stale(page, book) is None
+    assert why_stale(run) is None
 
     data = book.root / "data" / "table.csv"
     data.parent.mkdir()
     data.write_text("age\n")
-    assert why_stale(page, book) == "data changed"
+    assert why_stale(run) == "data changed"
     data.unlink()
 
     monkeypatch.setattr(running, "versions", lambda: {"numpy": "0"})
-    assert why_stale(page, book) == "versions changed"
+    assert why_stale(run) == "versions changed"
     monkeypatch.undo()
 
     book.add_notebook("sums", "n: int = 3  # terms\ntitle: str = 'Sum'", "print(n)")
-    assert why_stale(page, book) == "notebook changed"
+    assert why_stale(run) == "notebook changed"
+
+
+def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(tiny_book):
+    notebook = tiny_book.add_notebook(
+        "reads", f"path: str = 'table.csv'\ntitle: str = {'long ' * 1_000!r}", "open(path).read()"
+    )
+    table = tiny_book.root / "table.csv"
+    table.write_text("age")
+    run = Run(notebook, tiny_book.page("reads"), book=tiny_book)
+    run_page(run)
+    assert why_stale(run) is None
+    table.write_text("age\n17")
+    assert why_stale(run) == "file of path changed"
+    table.unlink()
+    assert why_stale(run) == "file of path changed"
 
 
 def test_a_damaged_page_or_record_is_stale(page_run):
     book, output, _ = page_run
-    (page,) = load_edition("default", book).pages
+    (run,) = load_edition("default", book).runs
     whole = output.read_bytes()
     output.write_bytes(whole[:-10])
-    assert why_stale(page, book) == "its executed notebook is damaged"
+    assert why_stale(run) == "page changed"
     output.write_bytes(whole)
     record = output.with_suffix(".json")
     record.write_text(record.read_text()[:40])
-    assert why_stale(page, book) == "not run yet"
+    assert why_stale(run) == "not run yet"
 
 
 def test_kernels_use_files_not_ports_and_the_error_stream_stays_off_the_page(tiny_book):
@@ -116,20 +133,19 @@ def test_kernels_use_files_not_ports_and_the_error_stream_stays_off_the_page(tin
         "",
         "from ipykernel.kernelapp import IPKernelApp\nprint(IPKernelApp.instance().transport)",
         "import sys, os\nprint('careful', file=sys.stderr)\nos.getcwd()",
+        # Two pieces, as any output may come in, and something between them.
+        "print('one', flush=True)\nprint('careful', file=sys.stderr, flush=True)\nprint('two')",
     )
     output = tiny_book.executed / "kernel.ipynb"
     reached = []
-    record = run_page(
-        notebook,
-        output,
-        book=tiny_book,
-        on_cell=lambda number, count: reached.append((number, count)),
-    )
-    transport, folder = cell_outputs(output)
+    run = Run(notebook, output, book=tiny_book)
+    record = run_page(run, lambda number, count: reached.append((number, count)))
+    transport, folder, counted = cell_outputs(output)
     assert transport.text == ("ipc\n" if os.name == "posix" else "tcp\n")
     assert folder.data["text/plain"] == repr(str(tiny_book.root))
-    assert record["stderr"] == [{"cell": 3, "text": "careful\n"}]
-    assert reached == [(1, 3), (2, 3), (3, 3)]
+    assert counted.text == "one\ntwo\n", "one output, however long it took"
+    assert record["stderr"] == [{"cell": n, "text": "careful\n"} for n in (3, 4)]
+    assert reached == [(n, 4) for n in (1, 2, 3, 4)]
 
 
 def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
@@ -137,15 +153,15 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
     before = output.read_bytes(), output.with_suffix(".json").read_bytes()
     book.add_notebook("sums", "n: int = 3  # terms", "n + 1", "raise ValueError('no\\nsum')")
     with pytest.raises(PageFailed) as failure:
-        run_page(book.notebook("sums"), output, book=book)
+        run_page(sums(book))
     assert str(failure.value) == "small_sum: cell 3 of 3: ValueError: no"
     assert (output.read_bytes(), output.with_suffix(".json").read_bytes()) == before
     failed = output.with_suffix(".failed.ipynb")
     assert cell_outputs(failed)[-1].ename == "ValueError"
-    assert why_stale(Page(page="small_sum", notebook="sums"), book) == "failed last time"
+    assert why_stale(sums(book)) == "failed last time"
 
     book.add_notebook("sums", "n: int = 3  # terms", "n + 1")
-    run_page(book.notebook("sums"), output, book=book)
+    run_page(sums(book))
     assert not failed.exists(), "a good run ends the failure"
     assert sorted(path.name for path in book.executed.iterdir()) == [
         "small_sum.ipynb",
@@ -156,12 +172,12 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
 def test_a_notebook_is_never_its_own_output(tiny_book):
     path = tiny_book.notebook("sums")
     with pytest.raises(InputError, match="is the notebook itself"):
-        run_page(path, path, book=tiny_book)
+        Run(path, path, book=tiny_book)
 
 
 @pytest.fixture
 def slow_run(tiny_book):
-    """A command that runs a page of many minutes, and the file in which its kernel says its id."""
+    """A command that runs pages of many minutes, and the file in which a kernel says its id."""
     mark = tiny_book.root / "kernel.pid"
     tiny_book.add_notebook(
         "slow",
@@ -174,11 +190,13 @@ def slow_run(tiny_book):
         "from pathlib import Path\nfrom lib.book.editions import Book\n"
         "from lib.book.running import Run, execute\n"
         f"book = Book(Path({str(tiny_book.root)!r}))\n"
-        "run = Run(book.notebook('slow'), book.executed / 'slow.ipynb', {})\n"
-        "try: execute([run], book=book)\n"
+        "pages = ['slow', 'waits', 'waits_too']\n"
+        "runs = [Run(book.notebook('slow'), book.page(page), book=book) for page in pages]\n"
+        "try: execute(runs, workers=1)\n"
         "except KeyboardInterrupt: raise SystemExit(130)"
     )
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
+    with (tiny_book.root / "said").open("w") as said:
+        process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=said)
     yield process, mark, tiny_book.executed
     process.kill()
 
@@ -199,6 +217,19 @@ def test_an_interrupt_stops_kernels_and_leaves_the_good_page(slow_run, at_work):
     assert all(ended(kernel) for kernel in kernels)
     assert [path.name for path in executed.iterdir()] == ["slow.ipynb"]
     assert (executed / "slow.ipynb").read_text() == "good"
+
+
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_an_interrupt_starts_no_other_page_and_a_second_one_changes_nothing(slow_run, interrupts):
+    process, mark, executed = slow_run
+    kernel = kernel_at_work(mark)
+    for _ in range(interrupts):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    assert process.wait(30) == 130
+    assert ended(kernel)
+    said = (executed.parents[1] / "said").read_text().splitlines()
+    assert [line for line in said if line.strip()] == ["slow: started"]
 
 
 def test_nothing_goes_on_after_the_command_is_killed(slow_run):

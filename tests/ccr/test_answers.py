@@ -5,11 +5,9 @@ import pytest
 
 from lib.ccr import generate
 from lib.ccr.answers import (
-    NOT_ASKED,
     UNPARSEABLE,
-    as_grids,
     checked,
-    from_grids,
+    matched,
     parse,
     read_answers,
     write_answers,
@@ -77,13 +75,17 @@ def test_prompts_are_written_with_their_ids_and_without_their_answers(tasks, tmp
     assert [file.name for file in tmp_path.iterdir()] == ["prompts.jsonl"]
 
 
+def same(answers, others):
+    return all((one == other).all() for one, other in zip(answers, others, strict=True))
+
+
 def test_answers_survive_the_way_out_and_back_in_any_order(tasks, tmp_path):
-    answers = np.resize([1, 0, UNPARSEABLE, 0], len(tasks))
+    answers = [np.resize([1, 0, UNPARSEABLE, 0], task.labels.shape) for task in tasks.tasks]
     path = write_answers(tasks, answers, tmp_path / "answers.jsonl")
-    assert read_answers(tasks, path).tolist() == answers.tolist()
+    assert same(read_answers(tasks, path), answers)
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n\n".join(reversed(lines)), encoding="utf-8")
-    assert read_answers(tasks, path).tolist() == answers.tolist()
+    assert same(read_answers(tasks, path), answers)
 
 
 @pytest.mark.parametrize(
@@ -115,26 +117,40 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tasks, tmp_path):
         write_prompts(tasks, tmp_path / "no folder" / "prompts.jsonl")
 
 
-def test_grids_put_each_answer_at_its_question_and_sample(tasks):
-    answers = tasks.answers["answer"].to_numpy()
-    for task, grid in zip(tasks.tasks, as_grids(tasks, answers), strict=True):
-        assert (grid == task.labels).all()
-    mixed = np.resize([1, UNPARSEABLE, 0], len(tasks))
-    assert (from_grids(tasks, as_grids(tasks, mixed)) == mixed).all()
+def test_each_answer_comes_to_its_question_and_sample(tasks, tmp_path):
+    """The ids alone say where: those that end in an even number are answered with yes."""
+    said = {p["id"]: "Yes." if p["id"][-1] in "02468" else "No." for p in tasks.prompts()}
+    for grid in matched(tasks, said, "this test"):
+        assert (grid == (np.arange(9) % 2 == 0)[:, None]).all()
+    truth = {p["id"]: "Yes" if p["answer"] else "No" for p in tasks.prompts()}
+    assert same(matched(tasks, truth, "this test"), [task.labels for task in tasks.tasks])
 
 
-def test_what_tasks_leave_out_is_not_asked():
+def test_what_tasks_leave_out_is_not_asked(tmp_path):
     tasks = generate("candy_party", [3, 3], n_samples=20, only_changed=True)
-    (grid,) = as_grids(tasks, tasks.answers["answer"])
-    assert (grid != NOT_ASKED).sum() == len(tasks) < grid.size
-    asked = grid != NOT_ASKED
-    assert (grid[asked] == tasks.tasks[0].labels[asked]).all()
+    (task,) = tasks.tasks
+    path = write_answers(tasks, [task.labels], tmp_path / "answers.jsonl")
+    assert len(path.read_text().splitlines()) == len(tasks) == task.asked.sum() < task.asked.size
+    (grid,) = read_answers(tasks, path)
+    assert (grid == task.labels)[task.asked].all()
 
 
 @pytest.mark.parametrize(
     ("answers", "rule"),
-    [([1, 0], "one a prompt, 54: found shape"), ([2] * 54, "must be 1, 0 or -1: found others")],
+    [
+        ([np.ones((9, 3))], "must be one grid a task, 2: found 1"),
+        ([np.ones((9, 3)), np.ones(27)], r"task 1 must have the shape .*, \(9, 3\): found \(27,\)"),
+        ([np.ones((8, 3))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(8, 3\)"),
+        ([np.ones((9, 4))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(9, 4\)"),
+        ([np.ones((9, 0))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(9, 0\)"),
+        ([np.full((9, 3), 2)] * 2, "must be 1, 0 or -1: found others"),
+    ],
 )
 def test_answers_of_another_shape_or_value_are_refused(tasks, answers, rule):
     with pytest.raises(InputError, match=rule):
         checked(tasks, answers)
+
+
+def test_several_answers_to_a_prompt_are_not_written_as_one(tasks, tmp_path):
+    with pytest.raises(InputError, match="must be one a prompt: found several"):
+        write_answers(tasks, [np.ones((9, 6))] * 2, tmp_path / "answers.jsonl")

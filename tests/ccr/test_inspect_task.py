@@ -1,8 +1,10 @@
 """The whole path through Inspect, with its mock model: asked, answered, logged, scored."""
 
+import itertools
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lib.ccr import generate, read
@@ -63,7 +65,7 @@ def test_a_model_that_reads_scores_perfectly_and_all_scores_come_from_the_log(pe
     assert reported(perfect) == {**dict.fromkeys(RUNGS, 1.0), "unparseable": 0.0}
     tasks, answers = inspect_task.from_log(perfect.location)
     expected = generate("candy_party", **PARAMETERS)
-    assert (answers == expected.answers["answer"]).all()
+    assert all((a == t.labels).all() for a, t in zip(answers, expected.tasks, strict=True))
     assert len(tasks) == len(expected) == len(perfect.samples)
     table = Scores(tasks, answers, n_resamples=20).table.set_index(["external", "internal"])
     assert table["share"].get(("invalid", "consistent")) == 0
@@ -86,7 +88,7 @@ def test_what_inspect_reports_is_what_the_scores_say(tmp_path):
     words = iter(["Yes.", "No.", "Perhaps."] * len(generate("candy_party", **PARAMETERS)))
     log = run(tmp_path, lambda *asked: output(next(words)))
     tasks, answers = inspect_task.from_log(log.location)
-    assert (answers == UNPARSEABLE).mean() == pytest.approx(1 / 3)
+    assert (np.concatenate(answers) == UNPARSEABLE).mean() == pytest.approx(1 / 3)
     scores = Scores(tasks, answers, n_resamples=5).accuracy.query("metric == 'accuracy'")
     found = reported(log)
     assert found.pop("unparseable") == pytest.approx(1 / 3)
@@ -121,10 +123,38 @@ def test_an_incomplete_log_is_refused(tmp_path):
         inspect_task.from_log(log.location)
 
 
-def test_a_log_with_several_answers_to_a_prompt_is_refused(tmp_path):
+def test_epochs_change_nothing_but_precision(perfect, tmp_path):
     log = run(tmp_path, options={"epochs": 2})
+    assert reported(log) == reported(perfect)
+    once, twice = inspect_task.from_log(perfect.location), inspect_task.from_log(log.location)
+    for one, two in zip(once[1], twice[1], strict=True):
+        assert (np.hstack([one, one]) == two).all()
+    tables = (Scores(*found, n_resamples=20).quantities for found in (once, twice))
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_what_is_answered_otherwise_in_another_epoch_is_averaged(tmp_path):
+    """A model that always answers, but in other words each time, leaves nothing unparseable."""
+    said = itertools.cycle(["Yes.", "No.", "No, never.", "**Yes**", "Perhaps."])
+    log = run(tmp_path, lambda *asked: output(next(said)), {"epochs": 3})
+    tasks, answers = inspect_task.from_log(log.location)
+    n = 3 * len(tasks)
+    lost = sum((grid == UNPARSEABLE).sum() for grid in answers)
+    assert lost in (n // 5, n // 5 + 1)
+    found = reported(log)
+    assert found.pop("unparseable") == pytest.approx(lost / n)
+    scores = Scores(tasks, answers, n_resamples=5).accuracy.query("metric == 'accuracy'")
+    assert found == pytest.approx(scores.set_index("rung")["value"].to_dict())
+
+
+def test_a_log_that_answers_a_prompt_twice_in_one_epoch_is_refused(perfect, tmp_path):
+    from inspect_ai.log import write_eval_log
+
+    log = perfect.model_copy(deep=True)
+    log.samples.append(log.samples[0])
+    write_eval_log(log, str(tmp_path / "twice.json"))
     with pytest.raises(InputError, match="answers prompt '0-0-0' a second time"):
-        inspect_task.from_log(log.location)
+        inspect_task.from_log(tmp_path / "twice.json")
 
 
 def test_a_log_of_other_prompts_or_another_task_is_refused(perfect, tmp_path):

@@ -1,14 +1,19 @@
-"""The reader against prompts written and answered by hand: no generator takes part."""
+"""The reader against prompts written and answered by hand, and against spoilt ones."""
+
+import time
 
 import pytest
 
+from lib.ccr import generate
 from lib.ccr.reader import read
-from lib.ccr.theme import find_theme
+from lib.ccr.tasks import Tasks
+from lib.ccr.theme import find_theme, themes
 from lib.errors import InputError
 
 RULES = {
     "if and only if": (
-        "Ines and her guests meet. Ines is happy if and only if Ines gets at least 4 candies. "
+        "At a party, every friend draws a paper bag, which may hold many candies, few or none. "
+        "Ines is happy if and only if Ines gets at least 4 candies. "
         "Hugo is happy if and only if all of the following hold: (a) Hugo gets at least 2 candies; "
         "(b) Ines is happy. Rosa is happy if and only if at least one of the following holds: "
         "(a) Rosa gets at least 6 candies; (b) Ines is happy; (c) Hugo is happy."
@@ -106,7 +111,8 @@ def test_a_code_counts_only_in_its_own_kind_of_entry():
     assert read(context.format("carries allele"), question) == 1
     assert read(context.format("does not carry allele"), question) == 0
     with pytest.raises(InputError, match="decides 'the patient carries allele A100'"):
-        read(context.format("does not carry allele A1001. The patient has"), question)
+        told = "does not carry allele A1001. The patient never underwent procedure"
+        read(context.format(told), question)
     painless = DO[0].format("the pain is not significant") + question
     assert read(context.format("carries allele"), painless) == 0
 
@@ -145,3 +151,113 @@ def test_a_prompt_that_cannot_be_answered_is_refused(context, question, message)
     with pytest.raises(InputError) as error:
         read(context, question)
     assert str(error.value).startswith(message)
+
+
+ROSA = "Rosa is happy if and only if Rosa gets at least 3 candies."
+
+
+@pytest.mark.parametrize(
+    ("context", "question", "message"),
+    [
+        (
+            f"{ROSA} Hugo is a friend.\n\nRosa gets 1 candy.",
+            "Is Rosa happy?",
+            "'Hugo is a friend.'",
+        ),
+        (f"{ROSA}\n\nRosa gets 1 candy. Rosa is happy.", "Is Rosa happy?", "'Rosa is happy.'"),
+        (
+            f"{ROSA}\n\nRosa gets 1 candy. Rosa arrives with 2 botles of lemonade.",
+            "Is Rosa happy?",
+            "does not know the sentence 'Rosa arrives with 2 botles of lemonade.'",
+        ),
+        (
+            f"{ROSA} {ROSA}\n\nRosa gets 1 candy.",
+            "Is Rosa happy?",
+            "tells the rule for 'Rosa is happy' twice",
+        ),
+        (
+            f"{ROSA}\n\nRosa gets 1 candy. Rosa gets 4 candies.",
+            "Is Rosa happy?",
+            "a fact is told twice: 'Rosa gets 1 candy.' and 'Rosa gets 4 candies.'",
+        ),
+        (
+            f"{ROSA}\n\nRosa gets 1 candy. Rosa gets 1 candy.",
+            "Is Rosa happy?",
+            "a fact is told twice: 'Rosa gets 1 candy.' and 'Rosa gets 1 candy.'",
+        ),
+        (
+            f"{ROSA}\n\nRosa gets 1 candy.",
+            "Now imagine an intervntion: Rosa is happy, whatever the rules say. Is Rosa happy?",
+            "no theme recognises the question 'Now imagine an intervntion",
+        ),
+        (
+            f"{ROSA}\n\nRosa gets 1 candy.",
+            "Rosa is made happy. Is Rosa happy?",
+            "no theme recognises the question 'Rosa is made happy. ",
+        ),
+        (
+            f"{ROSA}\n\nRosa gets 1 candy.",
+            "Is Rosa happy? Or is Rosa not happy?",
+            "no theme recognises the question 'Is Rosa happy? Or",
+        ),
+        (
+            "Rosa is happy if and only if (a) Rosa gets at least 3 candies; (b) Rosa gets at least "
+            "5 candies.\n\nRosa gets 4 candies.",
+            "Is Rosa happy?",
+            "does not know the sentence 'Rosa is happy if and only if (a)",
+        ),
+    ],
+)
+def test_what_the_reader_does_not_understand_it_refuses(context, question, message):
+    with pytest.raises(InputError) as error:
+        read(context, question, "candy_party")
+    assert message in str(error.value)
+
+
+def test_blanks_around_a_text_do_not_matter():
+    assert read(f" {ROSA}\n\nRosa gets 4 candies.\n", " Is Rosa happy?\n") == 1
+
+
+@pytest.mark.parametrize("theme", sorted(themes()))
+@pytest.mark.parametrize("spoil", ["doubled", "swapped", "left out"])
+def test_a_typo_is_refused_or_changes_nothing(theme, spoil):
+    """Every third letter of prompts in each wording; numbers may say something else in earnest."""
+    told = {"n_samples": 1, "n_tasks": 3, "n_wordings": 3, "seed": 5}
+    refused = 0
+    for task in generate(theme, [3, 2], **told).tasks:
+        prompts = list(Tasks([task]).prompts())
+        for prompt in (prompts[0], prompts[-1]):
+            text = f"{prompt['context']}\n\n{prompt['text']}"
+            assert read(prompt["context"], prompt["text"], theme) == prompt["answer"]
+            for place in range(0, len(text) - 1, 3):
+                one, two = text[place : place + 2]
+                if not (one.isalpha() and two.isalpha()):
+                    continue
+                changed = {"doubled": one + one + two, "swapped": two + one, "left out": two}[spoil]
+                spoilt = text[:place] + changed + text[place + 2 :]
+                try:
+                    answer = read(*spoilt.rsplit("\n\n", 1), theme)
+                except InputError:
+                    refused += 1
+                else:
+                    assert answer == prompt["answer"], spoilt
+    assert refused > 100
+
+
+@pytest.mark.parametrize("words", ["if and only if ", "It is the case that ", "whenever ", "(a) "])
+def test_reading_takes_time_in_proportion_to_the_length(words):
+    long = words * (300_000 // len(words))
+    for context in (long, f"Rosa is happy if and only if {long}.", f"{ROSA}\n\n{long}"):
+        begun = time.process_time()
+        with pytest.raises(InputError):
+            read(context, "Is Rosa happy?", "candy_party")
+        assert time.process_time() - begun < 1
+    for question in (
+        long,
+        f"Now imagine an intervention: {long} Is Rosa happy?",
+        "Is Rosa " * 40_000,
+    ):
+        begun = time.process_time()
+        with pytest.raises(InputError):
+            read(ROSA, question)
+        assert time.process_time() - begun < 1

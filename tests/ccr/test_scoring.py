@@ -31,7 +31,8 @@ def value(frame, rung, metric):
 
 def prompts_with(tasks, answers):
     """One row a prompt, with its question, its true answer and the one given."""
-    frame = tasks.answers.rename(columns={"answer": "truth"}).assign(given=answers)
+    frame = tasks.answers.rename(columns={"answer": "truth"})
+    frame["given"] = np.concatenate([grid.ravel() for grid in answers]).astype(int)
     questions = tasks.questions.drop(columns="text")
     frame = frame.merge(questions, on=["task", "question"])
     facts = frame.query("cause == -1")[["task", "sample", "effect", "truth"]]
@@ -65,17 +66,19 @@ def test_accuracy_is_what_scikit_learn_counts(tasks, name):
 
 
 def test_an_unparseable_answer_counts_as_the_wrong_one_and_is_told(tasks):
-    truth = tasks.answers["answer"].to_numpy().astype(int)
-    lost = np.arange(len(truth)) % 5 == 0
-    unparseable = Scores(tasks, np.where(lost, UNPARSEABLE, truth), n_resamples=20)
-    wrong = Scores(tasks, np.where(lost, 1 - truth, truth), n_resamples=20)
+    truth = [task.labels.astype(int) for task in tasks.tasks]
+    lost = np.arange(truth[0].size).reshape(truth[0].shape) % 5 == 0
+    unparseable, wrong = (
+        Scores(tasks, [np.where(lost, spoilt(grid), grid) for grid in truth], n_resamples=20)
+        for spoilt in (lambda grid: UNPARSEABLE, lambda grid: 1 - grid)
+    )
     rate = "metric == 'unparseable'"
     same = "metric != 'unparseable'"
     pd.testing.assert_frame_equal(unparseable.accuracy.query(same), wrong.accuracy.query(same))
     pd.testing.assert_frame_equal(unparseable.compositions, wrong.compositions)
     assert wrong.accuracy.query(rate)["value"].eq(0).all()
     told = unparseable.accuracy.query(rate).query("rung in ['factual', 'changed', 'unchanged']")
-    assert (told["value"] * told["prompts"]).sum() == pytest.approx(lost.sum())
+    assert (told["value"] * told["prompts"]).sum() == pytest.approx(4 * lost.sum())
 
 
 def by_definition(prompts, cause, effect):
@@ -216,8 +219,7 @@ def test_intervals_have_the_width_that_theory_gives():
 def test_questions_of_a_sample_are_resampled_together():
     tasks = generate("candy_party", [3, 3], n_samples=400, seed=3)
     # One sample in ten is all wrong: as dependent as answers can be.
-    wrong = tasks.answers["sample"].to_numpy() % 10 == 0
-    answers = tasks.answers["answer"].to_numpy() ^ wrong
+    answers = [task.labels ^ (np.arange(400) % 10 == 0) for task in tasks.tasks]
     found = value(Scores(tasks, answers).accuracy, "factual", "accuracy")
     assert found["value"] == pytest.approx(0.9)
     assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * np.sqrt(0.09 / 400), rel=0.15)
@@ -226,7 +228,7 @@ def test_questions_of_a_sample_are_resampled_together():
 def test_every_sample_is_drawn():
     tasks = generate("candy_party", [3, 3], n_samples=2)
     for right in (0, 1):
-        answers = tasks.answers["answer"] ^ (tasks.answers["sample"] != right)
+        answers = [task.labels ^ (np.arange(2) != right) for task in tasks.tasks]
         found = value(Scores(tasks, answers).accuracy, "factual", "accuracy")
         assert (found["low"], found["value"], found["high"]) == (0, 0.5, 1)
 
@@ -274,6 +276,28 @@ def test_tasks_that_keep_only_changed_prompts_have_accuracy_but_no_quantities():
         _ = scores.quantities
 
 
+def test_answering_twice_alike_changes_nothing(tasks):
+    once = REASONERS["coin"].answers(tasks)
+    one, two = (
+        Scores(tasks, answers, n_resamples=20)
+        for answers in (once, [np.hstack([grid, grid]) for grid in once])
+    )
+    for table in ("accuracy", "quantities", "compositions", "cells", "table"):
+        pd.testing.assert_frame_equal(getattr(one, table), getattr(two, table))
+
+
+def test_several_answers_to_a_prompt_are_averaged(tasks):
+    truth = [task.labels for task in tasks.tasks]
+    both = [np.hstack([grid, ~grid, grid]) for grid in truth]
+    scores = Scores(tasks, both, n_resamples=20)
+    accuracy = scores.accuracy.query("metric == 'accuracy'")
+    assert accuracy["value"].tolist() == pytest.approx([2 / 3] * len(RUNGS))
+    assert accuracy["prompts"][0] == 4 * 4 * 150
+    # Errors that hit whole answers shrink an average difference like noise of the same rate.
+    effects = scores.quantities.query("quantity == 'ATE'")
+    assert effects["answers"].to_numpy() == pytest.approx(effects["labels"].to_numpy() / 3)
+
+
 @pytest.mark.parametrize("most", [1, 7, 31, 100])
 def test_compositions_are_capped_and_distinct(most):
     chain = Chain([3] * 6)
@@ -307,9 +331,9 @@ def test_long_chains_are_scored_on_some_of_their_compositions():
 )
 def test_parameters_out_of_range_are_refused(tasks, options, rule):
     with pytest.raises(InputError, match=rule):
-        Scores(tasks, tasks.answers["answer"], **options)
+        Scores(tasks, [task.labels for task in tasks.tasks], **options)
 
 
 def test_answers_that_do_not_fit_are_refused(tasks):
-    with pytest.raises(InputError, match="answers must be one a prompt"):
+    with pytest.raises(InputError, match="answers must be one grid a task, 4: found 2"):
         Scores(tasks, [1, 0])

@@ -3,10 +3,15 @@
 import pandas as pd
 import pytest
 
+from lib.book.publishing import Description, publish
 from lib.ccr.graphs import Chain
-from lib.ccr.static_data_sets import CONFIGURATIONS, build, static_tasks
+from lib.ccr.static_data_sets import CONFIGURATIONS, described, static_tasks
 from lib.ccr.theme import themes
 from lib.errors import InputError
+
+
+def build(tasks, folder):
+    return publish(tasks.to_parquet(folder), Description(**described(tasks), date="2026-01-31"))
 
 
 def test_there_is_a_set_for_every_theme():
@@ -38,15 +43,15 @@ def test_published_configurations_are_those_published():
 def test_a_set_is_the_same_however_often_it_is_built(tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
-        build(static_tasks("candy_party_v0", 4, 1), folder, "2026-01-31")
+        build(static_tasks("candy_party_v0", n_samples=4, n_replicates=1), folder)
     one, two = ({path.name: path.read_bytes() for path in f.iterdir()} for f in folders)
     assert one == two
     assert len(one) == 7
 
 
 def test_the_merges_that_the_card_shows_make_the_prompts(tmp_path):
-    tasks = static_tasks("flower_garden_v0", 2, 1)
-    folder = build(tasks, tmp_path, "2026-01-31")
+    tasks = static_tasks("flower_garden_v0", n_samples=2, n_replicates=1)
+    folder = build(tasks, tmp_path)
     code = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
     names = {"folder": folder}
     exec(code.replace('f"{name}.parquet"', 'f"{folder}/{name}.parquet"'), names)

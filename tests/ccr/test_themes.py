@@ -10,6 +10,7 @@ from lib.ccr.agreement import disagreements
 from lib.ccr.stories import WORDINGS
 from lib.ccr.theme import Draw, themes
 from lib.ccr.themes.clinical_notes import HISTORY
+from lib.errors import InputError
 
 GOLDEN = Path(__file__).parent / "golden"
 THEMES = pytest.mark.parametrize("theme", themes().values(), ids=list(themes()))
@@ -45,17 +46,18 @@ def test_prompts_are_the_golden_ones(name):
 
 @THEMES
 def test_the_reader_gives_every_label_in_every_wording(theme):
-    for causal_functions in ("random", "and", "or"):
-        tasks = generate(
-            theme, [3, 4, 2], "mixed", causal_functions, n_tasks=3, n_samples=12, n_wordings=3
-        )
+    told = {"bcc_types": "mixed", "n_tasks": 3, "n_samples": 12, "n_wordings": 3}
+    for functions in (
+        [theme.causal_functions] if theme.causal_functions else ["random", "and", "or"]
+    ):
+        tasks = generate(theme, [3, 4, 2], causal_functions=functions, **told)
         assert len(tasks) == 3 * 12 * (4 + 2 * 6)
         assert disagreements(tasks).empty
 
 
 @THEMES
 def test_the_reader_gives_the_labels_of_a_chain_of_more_than_100_nodes(theme):
-    tasks = generate(theme, [5, 25, 60, 30, 2], "wheel", n_samples=2, seed=4)
+    tasks = generate(theme, [5, 25, 60, 30, 2], bcc_types="wheel", n_samples=2, seed=4)
     assert len(tasks.contexts["nodes"][0]) == 118
     assert disagreements(tasks).empty
 
@@ -122,6 +124,26 @@ def test_facts_are_told_apart_and_asides_tell_nothing(theme, seed):
 
 @THEMES
 @pytest.mark.parametrize("seed", range(3))
+def test_a_fact_that_is_told_twice_is_refused(theme, seed):
+    opening = theme.openings[seed]
+    for node in nodes_of(theme, n=12, seed=seed):
+        for other in (node.when_true[0], node.when_false[0], node.when_true[-1]):
+            with pytest.raises(InputError, match="told twice"):
+                theme.holds(node.own, f"{opening} {node.when_true[-1]} {other}")
+
+
+@THEMES
+@pytest.mark.parametrize("seed", range(3))
+def test_all_sentences_of_a_sample_are_known_and_nothing_else_is(theme, seed):
+    known = re.compile("|".join(theme.sentences))
+    for node in nodes_of(theme, seed=seed):
+        assert all(known.fullmatch(sentence) for sentence in sentences_of(node))
+        for clause in (node.true, node.false, node.own, node.question):
+            assert not known.fullmatch(f"{clause}.")
+
+
+@THEMES
+@pytest.mark.parametrize("seed", range(3))
 def test_no_sentence_about_one_node_is_taken_for_another(theme, seed):
     opening = theme.openings[seed]
     nodes = nodes_of(theme, seed=seed)
@@ -157,5 +179,5 @@ def test_codes_of_a_patient_are_all_different():
 
 
 def test_a_patient_is_operated_by_or_with_and_at_the_leaf():
-    operators = generate("clinical_notes", [4, 3], causal_functions="and").contexts["operators"][0]
+    operators = generate("clinical_notes", [4, 3]).contexts["operators"][0]
     assert operators == ["or"] * 5 + ["and"]

@@ -7,8 +7,9 @@ from scipy.special import ndtri
 
 from lib.adult import EDUCATION_LEVELS, load_adult
 from lib.errors import InputError
-from lib.income import fitted_simulator
+from lib.income import MECHANISMS, fitted_simulator
 from lib.scm import Simulator
+from lib.scm.mechanisms import GaussianRegressionSampler, LogisticSampler
 
 N, HORIZON = 20_000, 7
 
@@ -165,7 +166,7 @@ def test_version_1_1_differs_where_it_should():
         if name != "education":
             table[name] = table[name].cat.remove_unused_categories()
     one, other = (
-        Simulator.from_yaml(f"data/specs/income_scm_{version}.yml")
+        Simulator.from_yaml(f"data/specs/income_scm_{version}.yml", types=MECHANISMS)
         .fit(table)
         .sample(n=N, horizon=2, seed=0)
         for version in ("1.0", "1.1")
@@ -186,6 +187,59 @@ def test_an_unknown_specification():
         InputError, match=r"'2\.0' is unknown: expected one of income_scm_1\.0, inc"
     ):
         fitted_simulator("2.0")
+
+
+def test_a_mechanism_is_fitted_once_for_all_who_want_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(40, 10, 90), "job": rng.permutation(["a", "b"] * 45)})
+    table["pay"] = table["age"] + rng.normal(size=90)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    (tmp_path / "model.yml").write_text(
+        """
+variables:
+  age: {sampler: gaussian}
+  job: {parents: [age], sampler: LogisticSampler, seq_parents_curr: [age],
+        seq_sampler: {type: RelationshipTransition, sampler: '#init_sampler', p_stay: 0.5}}
+  pay: {parents: [age, job], sampler: {type: GaussianRandomForestSampler, n_estimators: 3},
+        seq_parents_curr: [age, job],
+        seq_sampler: {type: HoursPerWeekTransition, sampler: '#init_sampler'}}
+"""
+    )
+    fitted = []
+    for kind in (LogisticSampler, GaussianRegressionSampler):
+
+        def fit(self, *arguments, learn=kind.fit):
+            fitted.append(self.variable)
+            return learn(self, *arguments)
+
+        monkeypatch.setattr(kind, "fit", fit)
+
+    def found(**options):
+        fitted.clear()
+        simulator = fitted_simulator(
+            str(tmp_path / "model.yml"), table=tmp_path / "table.csv", **options
+        )
+        return simulator, list(fitted)
+
+    first, were_fitted = found()
+    assert were_fitted == ["job", "pay"]
+    again, were_fitted = found(coupling="inverse_cdf")
+    assert were_fitted == [] and again.coupling == "inverse_cdf"
+    assert again.transition_["pay"].sampler is again.initial_["pay"]
+    options = {"n": 50, "horizon": 3, "seed": 1}
+    assert again.set_params(coupling="gumbel").sample(**options).equals(first.sample(**options))
+    other, were_fitted = found(seed=1)
+    assert were_fitted == ["pay"]  # a logistic regression is the same with every seed
+    direct = Simulator.from_yaml(tmp_path / "model.yml", types=MECHANISMS).fit(table, seed=1)
+    assert other.sample(**options).equals(direct.sample(**options))
+    (tmp_path / "table.csv").write_text((tmp_path / "table.csv").read_text() + "40,a,40\n")
+    assert found()[1] == ["job", "pay"]
+
+
+def test_a_table_of_another_kind_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"file people\.xls is not of a known kind"):
+        fitted_simulator(table=tmp_path / "people.xls")
 
 
 def test_every_column_has_a_value(world):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import ndtri
-from scipy.stats import kstwo
+from scipy.special import ndtr, ndtri
+from scipy.stats import kstwo, truncnorm
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
@@ -173,8 +173,8 @@ def test_couplings_draw_with_the_probabilities(coupling):
 @pytest.mark.parametrize("coupling", COUPLINGS)
 def test_a_category_of_one_level_is_certain(coupling):
     mechanism = MultinomialVariable("x").fit(Parents(), pd.Categorical(["only"] * 3))
-    mechanism.coupling = coupling
-    assert mechanism.evaluate(Parents(), uniforms(1, "x", n=4)).tolist() == ["only"] * 4
+    noise = uniforms(1, "x", n=4)
+    assert mechanism.evaluate(Parents(), noise, COUPLINGS[coupling]).tolist() == ["only"] * 4
 
 
 # --- features ---------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_once_per_profile_is_the_model_itself(people, parents):
 def test_once_per_profile_with_more_combinations_than_an_integer_holds():
     rng = np.random.default_rng(1)
     columns = Parents({f"x{i}": rng.random(500) for i in range(9)})  # 500⁹ > 2⁶³
-    columns.current["kind"] = pd.Categorical(rng.choice(list("abc"), 500))
+    columns["kind"] = pd.Categorical(rng.choice(list("abc"), 500))
     features = Features(columns)
     model = lambda rows: rows @ np.arange(rows.shape[1])  # noqa: E731
     assert (features.once_per_profile(columns, model) == model(features.matrix(columns))).all()
@@ -245,6 +245,8 @@ def test_constants_and_increments():
 def test_a_constant_level_must_be_in_the_table():
     with pytest.raises(InputError, match="level 'c' is not in the table: expected one of a, b"):
         ConstantSampler("x", value="c").fit(Parents(), pd.Categorical(["a", "b"]))
+    with pytest.raises(InputError, match="ConstantSampler is fitted to levels, found numbers"):
+        ConstantSampler("x", value="c").fit(Parents(), np.array([1.0, 2.0]))
 
 
 @pytest.mark.parametrize(
@@ -265,14 +267,68 @@ def test_a_normal_variable_is_redrawn_until_it_is_within_its_bounds(round_result
     assert found.min() >= low and found.max() <= high
 
 
+@pytest.mark.parametrize(
+    "bounds", [(None, None), (18, 150), (0, 35), (45, 60), (85, 89.5), (-9, 2)]
+)
+def test_ordinary_bounds_give_the_formula_to_the_last_bit(bounds):
+    mechanism = GaussianVariable("x", bounds=None if bounds[0] is None else bounds)
+    mechanism.fit(Parents(), np.array([30.0, 50.0]))  # 40 ± 10
+    noise = uniforms(2, "x", n=1_000)
+    low, high = bounds if bounds[0] is not None else (-np.inf, np.inf)
+    a, b = ndtr((low - 40) / 10), ndtr((high - 40) / 10)
+    expected = 40 + 10 * ndtri(a + noise[0] * (b - a))
+    assert (mechanism.evaluate(Parents(), noise) == np.clip(expected, low, high)).all()
+
+
+@pytest.mark.parametrize(
+    "bounds", [(115.5, 400), (300, 400), (300, np.inf), (500, 600), (-220, -35.5), (-600, -500)]
+)
+def test_bounds_far_from_the_mean_keep_their_digits(bounds):
+    mechanism = GaussianVariable("x", bounds=bounds).fit(Parents(), np.array([30.0, 50.0]))
+    noise = uniforms(2, "x", n=1_000)
+    found = mechanism.evaluate(Parents(), noise)
+    a, b = (np.array(bounds) - 40) / 10
+    np.testing.assert_allclose(found, 40 + 10 * truncnorm.ppf(noise[0], a, b), rtol=1e-9)
+    assert len(set(found)) == 1_000
+
+
+@pytest.mark.parametrize("round_result", [False, True])
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [(None, 7), ((7, 9), 7), ((0, 7), 7), ((0, 9), 7), ((8, 9), 8), ((0, 6), 6)],
+)
+def test_a_constant_column_stays_constant_within_its_bounds(round_result, bounds, expected):
+    mechanism = GaussianVariable("x", round_result=round_result, bounds=bounds)
+    found = mechanism.fit(Parents(), np.full(5, 7.0)).evaluate(Parents(), uniforms(1, "x", n=3))
+    assert found.tolist() == [expected] * 3
+
+
+@pytest.mark.parametrize("bounds", [(np.nan, 3), (3, np.nan), (np.nan, np.nan), (3, 3)])
+def test_a_bound_is_a_number_below_the_other(bounds):
+    for kind in (GaussianVariable, LinearGaussianSampler):
+        with pytest.raises(ValueError, match="the lower bound must be below the upper"):
+            kind("x", bounds=bounds)
+
+
+def test_a_parameter_is_a_finite_number():
+    for kind, wrong in [
+        (ConstantSampler, {"value": np.nan}),
+        (IncrementSampler, {"increment": np.inf}),
+        (GaussianRegressionSampler, {"std_mod": np.nan}),
+        (LogisticTransitionSampler, {"p_stay": np.nan}),
+    ]:
+        with pytest.raises(ValueError, match="should be a finite number"):
+            kind("x", **wrong)
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("kind", [MultinomialVariable, BernoulliVariable])
 def test_frequencies_are_those_of_the_table(kind, coupling):
     values = pd.Categorical(["b"] * 7 + ["a"] * 3)
     mechanism = kind("x").fit(Parents(), values)
-    mechanism.coupling = coupling
     assert mechanism.probabilities(Parents()).tolist() == [[0.3, 0.7]]
-    drawn = mechanism.evaluate(Parents(), uniforms(3, "x", n=N, terms=2))
+    noise = uniforms(3, "x", n=N, terms=2)
+    drawn = mechanism.evaluate(Parents(), noise, COUPLINGS[coupling])
     assert close_to_expectation(drawn.codes, np.array([[0.3, 0.7]]).repeat(N, axis=0))
 
 
@@ -305,7 +361,7 @@ def test_a_transition_stays_or_draws_in_favour_of_the_previous_level(people, par
         logits[row, code] += 1.5
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) * 0.75
     expected[np.arange(len(previous)), previous] += 0.25
-    world = Parents(parents.current, {"degree": people["degree"][::-1]})
+    world = Parents(parents, {"degree": people["degree"][::-1]})
     np.testing.assert_allclose(mechanism.probabilities(world), expected, rtol=0, atol=1e-10)
 
 
@@ -439,15 +495,16 @@ def test_no_subject_depends_on_those_computed_with_it(people, parents, coupling)
     past = {name: people[name][n : 2 * n] for name in ("pay", "gain", "degree", "rich")}
     rng = np.random.default_rng(0)
     for name, mechanism in every_mechanism(people, parents):
-        mechanism.coupling = coupling
         noise = rng.random((mechanism.noise_terms, n))
+        categorical = isinstance(mechanism, CategoricalMechanism)
+        coupled = {"coupling": COUPLINGS[coupling]} if categorical else {}
 
-        def values(rows, mechanism=mechanism, noise=noise):
+        def values(rows, mechanism=mechanism, noise=noise, coupled=coupled):
             world = Parents(
                 {cause: column[rows] for cause, column in now.items()},
                 {cause: column[rows] for cause, column in past.items()},
             )
-            column = mechanism.evaluate(world, noise[:, rows])
+            column = mechanism.evaluate(world, noise[:, rows], **coupled)
             return np.asarray(getattr(column, "codes", column))
 
         whole = values(slice(0, n)).tobytes()
@@ -460,15 +517,14 @@ def test_no_subject_depends_on_those_computed_with_it(people, parents, coupling)
 def test_what_is_drawn_has_the_probabilities_that_are_stated(people, parents, many, coupling):
     causes, rows = many
     past = {name: people[name][rows[::-1]] for name in ("degree", "rich")}
-    world = Parents(causes.current, past)
+    world = Parents(causes, past)
     for name, mechanism in every_mechanism(people, parents):
         if not isinstance(mechanism, CategoricalMechanism):
             continue
-        mechanism.coupling = coupling
         probabilities = mechanism.probabilities(world)
         np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-12)
         noise = uniforms(9, name, n=N, terms=mechanism.noise_terms)
-        codes = mechanism.evaluate(world, noise).codes
+        codes = mechanism.evaluate(world, noise, COUPLINGS[coupling]).codes
         wide = np.broadcast_to(probabilities, (N, probabilities.shape[1]))
         assert close_to_expectation(codes, wide), name
 
@@ -476,7 +532,7 @@ def test_what_is_drawn_has_the_probabilities_that_are_stated(people, parents, ma
 def test_two_fits_with_one_seed_are_one(people, parents):
     noise = uniforms(1, "x", n=len(people["age"]), terms=4)
     past = {name: people[name] for name in ("pay", "degree", "gain", "rich")}
-    world = Parents(parents.current, past)
+    world = Parents(parents, past)
     pairs = zip(every_mechanism(people, parents), every_mechanism(people, parents), strict=True)
     for (name, one), (_, other) in pairs:
         terms = noise[: one.noise_terms]

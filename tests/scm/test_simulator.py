@@ -16,8 +16,9 @@ from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score, roc_auc_score
 
+from lib import ROOT
 from lib.errors import InputError
-from lib.scm import Simulator, Specification
+from lib.scm import Simulator, Specification, StochasticPolicy
 from lib.scm.mechanisms import Mechanism, Parents, parameters
 
 # --- random models ----------------------------------------------------------------------
@@ -33,7 +34,7 @@ class Drift(Mechanism):
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return a sum of noise and of all causes, each with a weight of its own."""
-        causes = [*parents.current.values(), *parents.previous.values()]
+        causes = [*parents.values(), *parents.previous.values()]
         terms = [np.asarray(getattr(column, "codes", column), dtype=float) for column in causes]
         return noise[0] + sum(term * 0.9 ** (i + 1) for i, term in enumerate(terms))
 
@@ -316,7 +317,9 @@ def test_fit_quality_on_another_table_reads_its_levels_by_name(town, town_table)
         assert quality["pay"] == pytest.approx(
             town.fit_quality(town_table).set_index("variable").loc["pay", "value"]
         )
-    with pytest.raises(InputError, match="column 'job': found 'king': expected one of clerk, cook"):
+    with pytest.raises(
+        InputError, match="column 'job': level 'king' is unknown: expected one of clerk"
+    ):
         town.fit_quality(men.assign(job="king"))
     with pytest.raises(
         InputError, match="'job': its AUC needs every level in the table, 'clerk' i"
@@ -419,7 +422,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(town):
     [
         (lambda t: t.assign(age=t["age"].where(t.index > 2)), "column 'age' has 3 missing values"),
         (lambda t: t.assign(sex=t["sex"].where(t.index > 0)), "column 'sex' has 1 missing values"),
-        (lambda t: t.assign(age=np.inf), "column 'age' has values that are not finite"),
+        (lambda t: t.assign(age=np.inf), "column 'age': finite numbers are needed: found inf"),
         (lambda t: t.head(0), "the table has no rows"),
         (
             lambda t: t.assign(pay="much"),
@@ -431,7 +434,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(town):
         ),
         (
             lambda t: t.drop(columns="sex"),
-            "'sex': MultinomialVariable is fitted to the variable's c",
+            "'sex': MultinomialVariable is fitted to levels, found no such column",
         ),
         (
             lambda t: t.assign(job=pd.Categorical(t["job"], ["clerk", "cook", "king", "nurse"])),
@@ -508,6 +511,24 @@ def test_an_unknown_coupling(town_specification, town_table):
         Simulator(town_specification, "copula").fit(town_table)
 
 
+@pytest.mark.parametrize("coupling", ["gumbel", "inverse_cdf"])
+def test_another_coupling_after_the_fit_changes_every_draw(town, town_table, coupling):
+    policy = {"job": {1: StochasticPolicy({"cook": 0.5, "nurse": 0.5})}}
+    fresh = Simulator(town.specification, coupling).fit(town_table)
+    changed = Simulator(town.specification, town.coupling).fit(town_table)
+    changed.set_params(coupling=coupling)
+    found, expected = (s.sample(n=200, horizon=3, seed=1, do=policy) for s in (changed, fresh))
+    assert found.equals(expected)
+    changed.set_params(coupling="copula")
+    with pytest.raises(InputError, match="coupling 'copula' is unknown: expected one of gumbel, i"):
+        changed.sample(n=1)
+
+
+def test_a_simulator_knows_nothing_of_income():
+    program = "import sys, lib.scm; sys.exit(any('income' in name for name in sys.modules))"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
 def test_an_unfitted_simulator_says_so(town_specification):
     with pytest.raises(NotFittedError):
         Simulator(town_specification).sample(n=1)
@@ -523,10 +544,10 @@ def test_an_unfitted_simulator_says_so(town_specification):
         (
             lambda s: s.assign(job="king"),
             {},
-            "column 'job': found 'king': expected one of clerk, c",
+            "start: 'job': level 'king' is unknown: expected one of clerk, c",
         ),
-        (lambda s: s.assign(age="old"), {}, "column 'age' must be numbers: found 'old'"),
-        (lambda s: s.assign(age=[1, 2, np.nan]), {}, "'age' must be finite numbers: found nan"),
+        (lambda s: s.assign(age="old"), {}, "'age': finite numbers are needed: found 'old'"),
+        (lambda s: s.assign(age=[1, 2, np.nan]), {}, "'age': finite numbers are needed: found nan"),
         (
             lambda s: s,
             {"do": {"job": {1: "cook"}}},
@@ -546,8 +567,13 @@ def test_starting_states_that_break_a_rule(town, change, options, sentence):
 
 
 def test_parameters_are_left_as_they_were_given(town_specification, town_table):
-    before = [dataclasses.asdict(m) for m in town_specification.build("pay")]
+    def mechanisms():
+        initial = town_specification.initial("pay")
+        transition = town_specification.transition("pay", initial)
+        return dataclasses.asdict(initial), dataclasses.asdict(transition)
+
+    before = mechanisms()
     simulator = Simulator(town_specification)
     assert simulator.fit(town_table) is simulator
     assert simulator.get_params() == {"specification": town_specification, "coupling": "gumbel"}
-    assert [dataclasses.asdict(m) for m in town_specification.build("pay")] == before
+    assert mechanisms() == before

@@ -2,7 +2,7 @@
 
 import re
 
-from lib.ccr.theme import Draw, Node, Theme, counted
+from lib.ccr.theme import Draw, Node, Theme, counted, only
 
 #: Nobody gets more candies than this.
 MOST = 12
@@ -23,6 +23,12 @@ class CandyParty(Theme):
         "A piñata bursts at a party, and every friend picks up whatever candies land nearby.",
     )
     closing = "Nothing else makes any of these friends happy or unhappy."
+    sentences = (
+        r"[\w-]+ gets (\d+ candies|1 candy)\.",
+        r"[\w-]+ likes the \w+ wrappers best\.",
+        r"[\w-]+ trades a \w+ balloon for a \w+ one\.",
+        r"[\w-]+ arrives with (\d+ bottles|1 bottle) of lemonade\.",
+    )
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
         """Return one friend a node."""
@@ -50,7 +56,7 @@ class CandyParty(Theme):
 
     def asked(self, question: str) -> str | None:
         """Read whom a question is about."""
-        found = re.search(r"Is ([\w-]+) happy\?", question)
+        found = re.fullmatch(r"Is ([\w-]+) happy\?", question)
         return found and f"{found[1]} is happy"
 
     def holds(self, own: str, text: str) -> bool | None:
@@ -58,7 +64,7 @@ class CandyParty(Theme):
         wish = re.fullmatch(r"([\w-]+) gets at least (\d+) candies", own)
         if not wish:
             return None
-        got = re.search(rf"(?<![\w-]){wish[1]} gets (\d+) cand(?:y|ies)\.", text)
+        got = only(rf"(?<![\w-]){wish[1]} gets (\d+) cand(?:y|ies)\.", text)
         return got and int(got[1]) >= int(wish[2])
 
 

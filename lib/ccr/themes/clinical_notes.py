@@ -2,7 +2,7 @@
 
 import re
 
-from lib.ccr.theme import Draw, Node, Theme
+from lib.ccr.theme import Draw, Node, Theme, only
 
 #: What is measured between the pain and the recommendation; markers with a code come after.
 MEASURES = (
@@ -42,6 +42,12 @@ class ClinicalNotes(Theme):
     closing = (
         "Nothing else in the history has any influence: codes that these rules do not name, "
         "medications and circumstances play no part."
+    )
+    sentences = (
+        r"The pain rating is (\d|10) out of 10\.",
+        r"The patient is \d+ years old\.",
+        r"The patient (arrives by bus|had breakfast at seven)\.",
+        rf"The patient (takes medication|{'|'.join((*HISTORY, *HISTORY.values()))}) [A-Z]\d+\.",
     )
     negations = ((" is not ", " is "), (" does not recommend ", " recommends "))
     causal_functions = "or, and at the leaf"
@@ -103,23 +109,22 @@ class ClinicalNotes(Theme):
 
     def asked(self, question: str) -> str | None:
         """Read which finding, or whether the recommendation, a question is about."""
-        if "Does the surgeon recommend surgery?" in question:
+        if question == "Does the surgeon recommend surgery?":
             return "the surgeon recommends surgery"
-        found = re.search(r"Is (the [\w ]+) (elevated|low|significant)\?", question)
+        found = re.fullmatch(r"Is (the [\w ]+) (elevated|low|significant)\?", question)
         return found and f"{found[1]} is {found[2]}"
 
     def holds(self, own: str, text: str) -> bool | None:
         """Find the entry of the history, or compare the rating with the threshold."""
         if threshold := re.fullmatch(r"the pain rating is at least (\d+) out of 10", own):
-            rating = re.search(r"The pain rating is (\d+) out of 10\.", text)
+            rating = only(r"The pain rating is (\d+) out of 10\.", text)
             return rating and int(rating[1]) >= int(threshold[1])
         entry = re.fullmatch(rf"the patient ({'|'.join(HISTORY)}) (\w+)", own)
         if not entry:
             return None
         had, code = entry.groups()
-        if f"The patient {had} {code}." in text:
-            return True
-        return False if f"The patient {HISTORY[had]} {code}." in text else None
+        told = only(rf"The patient ({had}|{HISTORY[had]}) {code}\.", text)
+        return told and told[1] == had
 
 
 THEME = ClinicalNotes()

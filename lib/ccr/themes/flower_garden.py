@@ -1,8 +1,9 @@
 """FlowerGarden: friends sow seeds without labels and wish for a colour of their own."""
 
 import re
+from functools import lru_cache
 
-from lib.ccr.theme import Draw, Node, Theme
+from lib.ccr.theme import Draw, Node, Theme, only
 
 #: The shades of every colour. The story tells them too: nobody has to know what cobalt is.
 SHADES = {
@@ -34,6 +35,13 @@ class FlowerGarden(Theme):
             "Each of these friends has sown mystery seeds and now waits for them to bloom.",
         )
     )
+    sentences = (
+        r"[\w-]+'s flowers bloom in \w+\.",
+        r"[\w-]+ wears \w+ gloves\.",
+        r"[\w-]+ carries the water in a can painted \w+\.",
+        r"[\w-]+ weeds the bed \d+ times before summer\.",
+        r"The catalogue[\w ]*: shades of \w+ are [\w, ]+(; shades of \w+ are [\w, ]+)*\.",
+    )
     closing = "Nothing else decides whether any of these friends is delighted."
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
@@ -64,17 +72,24 @@ class FlowerGarden(Theme):
 
     def asked(self, question: str) -> str | None:
         """Read whom a question is about."""
-        found = re.search(r"Is ([\w-]+) delighted\?", question)
+        found = re.fullmatch(r"Is ([\w-]+) delighted\?", question)
         return found and f"{found[1]} is delighted"
 
     def holds(self, own: str, text: str) -> bool | None:
         """Look the shade of the flowers up in the catalogue that the text tells."""
         wish = re.fullmatch(r"([\w-]+)'s flowers bloom in a shade of (\w+)", own)
-        bloom = wish and re.search(rf"(?<![\w-]){wish[1]}'s flowers bloom in (\w+)\.", text)
-        shades = wish and re.search(rf"shades of {wish[2]} are ([\w, ]+)[;.]", text)
-        if not (bloom and shades):
+        bloom = wish and only(rf"(?<![\w-]){wish[1]}'s flowers bloom in (\w+)\.", text)
+        told = bloom and only(rf"shades of {wish[2]} are ([\w, ]+)[;.]", text)
+        if not told or bloom[1] not in _shades(text):
             return None
-        return bloom[1] in re.split(", | and ", shades[1])
+        return bloom[1] in re.split(", | and ", told[1])
+
+
+@lru_cache(maxsize=64)
+def _shades(text: str) -> list[str]:
+    """Return all shades of the catalogue that the text tells."""
+    lists = re.findall(r"shades of \w+ are ([\w, ]+)[;.]", text)
+    return re.split(", | and ", ", ".join(lists))
 
 
 THEME = FlowerGarden()

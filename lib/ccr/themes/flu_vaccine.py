@@ -2,7 +2,7 @@
 
 import re
 
-from lib.ccr.theme import Draw, Node, Theme, counted
+from lib.ccr.theme import Draw, Node, Theme, counted, only
 
 #: None of these is part of another, so that the days of one are never days of another.
 SYMPTOMS = (
@@ -32,6 +32,11 @@ class FluVaccine(Theme):
     closing = (
         "Nothing that these rules do not name weighs on a decision: of all symptoms of a friend "
         "only the one in that friend's rule counts, and days of others are never added to it."
+    )
+    sentences = (
+        rf"Last winter, [\w-]+ (never had ({'|'.join(SYMPTOMS)})|had ({'|'.join(SYMPTOMS)}) for "
+        r"(\d+ days|1 day))\.",
+        r"[\w-]+ lives (\d+ streets|1 street) away from the clinic\.",
     )
     negations = ((" does not get ", " gets "),)
 
@@ -64,7 +69,7 @@ class FluVaccine(Theme):
 
     def asked(self, question: str) -> str | None:
         """Read whom a question is about."""
-        found = re.search(r"Does ([\w-]+) get the flu shot\?", question)
+        found = re.fullmatch(r"Does ([\w-]+) get the flu shot\?", question)
         return found and f"{found[1]} gets the flu shot"
 
     def holds(self, own: str, text: str) -> bool | None:
@@ -74,7 +79,7 @@ class FluVaccine(Theme):
             return None
         name, symptom, days = least.groups()
         told = rf"Last winter, {name} (?:never had {symptom}|had {symptom} for (\d+) days?)\."
-        found = re.search(told, text)
+        found = only(told, text)
         return found and int(found[1] or 0) >= int(days)
 
 

@@ -1,0 +1,23 @@
+"""What is said of a broken rule is one plain sentence."""
+
+import pytest
+
+from lib.errors import is_count, one_of
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["age"], "expected age"),
+        (["age", "sex"], "expected one of age, sex"),
+        ([], "none is allowed here"),
+        (["a", "b", "c", "d"], "expected one of a, b, c, …"),
+    ],
+)
+def test_allowed_names_are_listed(names, said):
+    assert one_of(names, limit=3) == said
+
+
+@pytest.mark.parametrize(("number", "is_one"), [(3, True), (0, False), (3.0, False), (True, False)])
+def test_a_count_is_a_whole_number(number, is_one):
+    assert is_count(number, least=1) == is_one
