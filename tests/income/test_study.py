@@ -126,7 +126,7 @@ def test_the_truth_is_computed_once_for_all_loads_of_one_fit(simulator, empty_ca
     ):
         with pytest.raises(TypeError):
             first.redrawn(**changes)
-    for changes in ({"n": 99}, {"seed": 7}):
+    for changes in ({"n": 99}, {"seed": 7}, {"simulator": other}):
         anew = first.redrawn(repeats=0, **changes)
         assert not anew.observational.equals(first.observational)
 
