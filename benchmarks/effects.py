@@ -20,30 +20,26 @@ from pathlib import Path
 import pandas as pd
 from measuring import Finding, finish, missed_by, named, peak
 
-from lib.effects import benchmark, read_study
-from lib.effects.estimates import labels
+from lib.effects import estimate, evaluate, labels, read_study
 from lib.effects.estimators import TruePropensityWeighting
 from lib.effects.study import ADJUSTMENT_SETS
-from lib.income import fitted_simulator
+from lib.income import draw_study, fitted_simulator
 from lib.income.published import (
     beside_other_samples,
     beside_the_paper,
     other_samples,
-    published_marks,
+    published_metrics,
 )
-from lib.income.study import effect_data
 
 #: Seeds of the simulators of further samples, one each.
 FITS = (1, 2, 3, 4, 5, 6)
 
 
 def truth(folder: Path) -> Iterator[Finding]:
-    data = effect_data(fitted_simulator())
-    difference = data.treated["income"] - data.control["income"]
-    pairs = (difference.mean(), difference.std() / len(difference) ** 0.5)
-    study = read_study(*data[:3], probabilities=data.propensities)
-    known = TruePropensityWeighting(probabilities=study.probabilities)
-    known.fit(study.covariates, study.treatment, study.outcome)
+    study = draw_study(fitted_simulator())
+    pairs = (study.difference.mean(), study.difference.std() / len(study.difference) ** 0.5)
+    known = TruePropensityWeighting(study.arm_probability)
+    known.fit(study.covariates, study.arm, study.outcomes)
     weights = (known.ate_, known.standard_error_)
     distance = abs(pairs[0] - weights[0]) / (pairs[1] ** 2 + weights[1] ** 2) ** 0.5
     yield (
@@ -57,23 +53,29 @@ def truth(folder: Path) -> Iterator[Finding]:
 def tables(folder: Path) -> Iterator[Finding]:
     paths = [folder / f"{name}.parquet" for name in ("observational", "control", "treated")]
     begun = time.process_time()
-    found = {}
+    found, runs = {}, {}
     for adjustment in ADJUSTMENT_SETS:
-        found[adjustment] = benchmark(*paths, adjustment=adjustment)
-    seconds = time.process_time() - begun
+        study = read_study(*paths, adjustment=adjustment)
+        runs[adjustment] = estimate(study)
+        found[adjustment] = evaluate(study, runs[adjustment])
+    seconds, names = time.process_time() - begun, labels()
     with pd.option_context("display.width", 200, "display.max_columns", None):
         for adjustment, table in found.items():
             print(f"\n{adjustment} adjustment set\n{beside_the_paper(table, adjustment)}\n")
-            print(table[["label", "R² by group", "settings", "seconds"]].round(2).to_string())
-    for adjustment, table in found.items():
-        paper = published_marks(adjustment)["cross-validation"]
-        for name, row in table[table["criterion"] != ""].iterrows():
-            yield (
-                f"{adjustment}: {row['criterion']} of {row['label']} "
-                f"(paper {paper[name]:.2f}, within 0.02)",
-                f"{row['cross-validation']:.3f}",
-                abs(row["cross-validation"] - paper[name]) <= 0.02,
-            )
+            print(beside_the_paper(table, adjustment, table_of_paper="Table 3"))
+            for name, run in runs[adjustment].items():
+                print(f"{names[name]:24} {run.seconds:8.1f} CPU s  {run.settings}")
+    for adjustment, run in runs.items():
+        paper = published_metrics(adjustment).query("metric == 'cross-validation'")
+        paper = paper.set_index("estimator")["value"]
+        for name, estimated in run.items():
+            if estimated.criterion:
+                yield (
+                    f"{adjustment}: {estimated.criterion} of {names[name]} "
+                    f"(paper {paper[name]:.2f}, within 0.02)",
+                    f"{estimated.score:.3f}",
+                    abs(estimated.score - paper[name]) <= 0.02,
+                )
     megabytes = peak()
     yield (
         "both sets, eleven estimators, CPU seconds (at most 600)",
@@ -109,18 +111,11 @@ MEASUREMENTS = {
 }
 
 
-def _write_tables(folder: Path) -> None:
-    for name, table in zip(
-        ("observational", "control", "treated"), effect_data(fitted_simulator()), strict=False
-    ):
-        table.to_parquet(folder / f"{name}.parquet")
-
-
 if __name__ == "__main__":
     chosen, missed = named(sys.argv[1:] or list(MEASUREMENTS), MEASUREMENTS), 0
     with tempfile.TemporaryDirectory() as temporary:
         if "tables" in chosen:
-            _write_tables(Path(temporary))
+            draw_study(fitted_simulator()).to_parquet(temporary)
         fitted_simulator()
         for name in chosen:
             if name == "tables":

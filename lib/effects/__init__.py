@@ -1,7 +1,18 @@
-"""Estimators of causal effects, and the benchmark that marks them."""
+"""Estimators of causal effects, and the benchmark that compares them with the truth."""
 
-from lib.effects.estimates import benchmark, estimate, marked
+from lib.effects.estimates import Estimate, benchmark, estimate, labels
 from lib.effects.estimator_files import read_experiment
-from lib.effects.study import Study, read_study
+from lib.effects.metrics import evaluate
+from lib.effects.study import Study, TrueEffects, read_study
 
-__all__ = ["Study", "benchmark", "estimate", "marked", "read_experiment", "read_study"]
+__all__ = [
+    "Estimate",
+    "Study",
+    "TrueEffects",
+    "benchmark",
+    "estimate",
+    "evaluate",
+    "labels",
+    "read_experiment",
+    "read_study",
+]

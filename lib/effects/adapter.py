@@ -12,14 +12,15 @@ name of a base learner stands for the learner, and `option__parameter` for a par
 A class of your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
 """
 
-import importlib.util
+import copy
+import importlib
 import inspect
 import warnings
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from lib.effects.estimator_files import CLASSIFIER, load
-from lib.effects.learners import LEARNERS, learner
+from lib.effects.learners import CLASSIFIER, LEARNERS, learner
 from lib.errors import InputError
 
 #: What EconML's constructors demand; a forest, where they do not choose for themselves.
@@ -34,24 +35,19 @@ OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
 _NONE = inspect.Parameter.empty
 
 
-class EconML:
-    """An estimator of EconML, which calls covariates X and wants the outcome first.
-
-    Parameters
-    ----------
-    estimator
-        Unfitted, for a binary treatment.
-    """
+class EconML(BaseEstimator):
+    """An estimator of EconML, which calls covariates X and wants the outcome first."""
 
     def __init__(self, estimator):
         self.estimator = estimator
 
     def fit(self, covariates, treatment, outcome):
         """Fit outcome and treatment given the covariates."""
+        self.estimator_ = copy.deepcopy(self.estimator)
         with warnings.catch_warnings():
             # EconML calls scikit-learn in ways that will change: nothing a reader could mend.
             warnings.simplefilter("ignore", FutureWarning)
-            self.estimator.fit(
+            self.estimator_.fit(
                 outcome,
                 treatment.astype(int),
                 X=np.asarray(covariates, dtype=float),
@@ -61,44 +57,29 @@ class EconML:
 
     def effect(self, covariates):
         """Return the effect at covariates, shape (m,)."""
-        return np.ravel(self.estimator.effect(np.asarray(covariates, dtype=float)))
+        return np.ravel(self.estimator_.effect(np.asarray(covariates, dtype=float)))
+
+    def takes_missing(self) -> bool:
+        """Say no: EconML wants to be asked for a way."""
+        return False
 
 
 def adapted(name: str, options: dict, seed: int = 0):
-    """Return an unfitted estimator of another module.
+    """Return an unfitted estimator of another module, by `module:Class`.
 
-    Parameters
-    ----------
-    name : str
-        `module:Class`; a class of the notebook that calls is `__main__:Class`.
-    options : dict
-        Of its constructor.
-    seed : int
-        Of base learners, and of a constructor that takes a `random_state`.
-
-    Raises
-    ------
-    InputError
-        If it cannot be loaded, has no such option, or has no method `fit`; for EconML, if it
-        is not installed, or the class needs more than covariates, treatment and outcome.
+    `options` are those of its constructor; `seed` is that of base learners, and of a constructor
+    that takes a `random_state`. A class of EconML that needs more than covariates, treatment and
+    outcome is refused.
 
     Examples
     --------
     >>> adapted("sklearn.linear_model:HuberRegressor", {"epsilon": 2})
     HuberRegressor(epsilon=2)
     """
-    econml = name.split(".")[0] == "econml"
-    if econml and importlib.util.find_spec("econml") is None:
-        raise InputError(
-            f"estimator {name!r} needs EconML, which is not installed: "
-            'python -m pip install -e ".[econml]"'
-        )
-    found = load(name)
+    found = _load(name)
     if not callable(getattr(found, "fit", None)):
-        raise InputError(
-            f"estimator {name!r} must have a method fit(covariates, treatment, outcome)"
-        )
-    taken = inspect.signature(found).parameters
+        raise InputError(f"{name} must have a method fit(covariates, treatment, outcome)")
+    taken, econml = inspect.signature(found).parameters, name.split(".")[0] == "econml"
     usual = {"random_state": seed}
     if econml:
         _check_kind(name, found)
@@ -110,20 +91,29 @@ def adapted(name: str, options: dict, seed: int = 0):
     try:
         estimator = found(**_with_learners(usual | options, seed))
     except TypeError as error:
-        raise InputError(f"estimator {name!r} cannot be made: {error}") from error
+        raise InputError(f"{name} cannot be made: {error}") from error
     return EconML(estimator) if econml else estimator
+
+
+def _load(name: str):
+    module, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{name} cannot be loaded: {error}") from error
+    return found
 
 
 def _check_kind(name: str, found) -> None:
     """Refuse what needs an instrument or a panel, and what has no effect to tell."""
     demanded = {k for k, p in inspect.signature(found.fit).parameters.items() if p.default is _NONE}
     if more := sorted(demanded - {"self", "Y", "T", "X"}):
-        raise InputError(
-            f"estimator {name!r} must fit covariates, treatment and outcome alone: "
-            f"it needs {', '.join(more)} as well"
-        )
+        rule = "must fit covariates, treatment and outcome alone"
+        raise InputError(f"{name} {rule}: it needs {', '.join(more)} as well")
     if not callable(getattr(found, "effect", None)):
-        raise InputError(f"estimator {name!r} must have a method effect(covariates)")
+        raise InputError(f"{name} must have a method effect(covariates)")
 
 
 def _with_learners(options: dict, seed: int) -> dict:

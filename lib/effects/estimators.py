@@ -1,14 +1,14 @@
 r"""Estimators of causal effects, one class each, the formula first.
 
-All have one interface: `fit(covariates, treatment, outcome)` returns the estimator;
+All are of scikit-learn's kind: `fit(covariates, treatment, outcome)` returns the estimator;
 `effect(covariates)` is its estimate of the conditional average treatment effect
 :math:`\tau(z) = E[Y(1) - Y(0) \mid Z = z]`. An estimator of the average effect alone has
 `ate_` instead. After `fit`, `score_` is the cross-validated R² of its outcome model, or
-the AUC of its propensity model, where it has one.
+the AUC of its propensity model, where it has one. A class that is added here is found by itself.
 
 Below, :math:`\mu_a(z)` models the outcome in arm a, :math:`m(z)` the outcome in both,
-:math:`e(z)` the propensity of the treatment; learners are :class:`~lib.effects.learners.Search`
-objects, or plain learners of scikit-learn.
+:math:`e(z)` the propensity of the treatment; learners are scikit-learn's, or a
+:class:`~lib.effects.learners.Search` of their settings.
 
 References
 ----------
@@ -24,13 +24,14 @@ References
    structural parameters. The Econometrics Journal 21(1).
 """
 
-from copy import copy
+import inspect
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator
 
-from lib.cache import cached
-from lib.effects.learners import Search, best_jointly, fitted, fold_of, predict, sums_of_squares
+from lib.effects.learners import as_search, fit_jointly, fold_of, out_of_fold, sums_of_squares
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -38,23 +39,50 @@ LOWEST, HIGHEST = 0.01, 0.99
 #: Distances that matching holds at a time: 64 MB.
 DISTANCES = 8_000_000
 
-
-class _WithLearners:
-    """An estimator made of learners, each a slot that a grid can fill."""
-
-    slots: tuple[str, ...] = ()
-
-    def __init__(self, **learners):
-        for slot in self.slots:
-            given = learners.pop(slot)
-            search = given if isinstance(given, Search) else Search(given)
-            search.scored &= slot != "final"  # its R² is not that of an outcome
-            setattr(self, slot, search)
-        for name, value in learners.items():
-            setattr(self, name, value)
+#: What estimator files call the estimators; each class below enters itself.
+ESTIMATORS: dict[str, type["EffectEstimator"]] = {}
 
 
-class IPW(_WithLearners):
+class EffectEstimator(BaseEstimator):
+    """An estimator of scikit-learn's kind, which estimator files can name.
+
+    A parameter without a default is a *slot* for a learner or a search; `fit` leaves it as it
+    is, and puts a fitted copy into the attribute of that name with an underscore behind it.
+    """
+
+    #: What `score_` is.
+    criterion = "R²"
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        """Enter a class of the book among the estimators, under a name or its own."""
+        super().__init_subclass__()
+        if cls.__module__.startswith("lib."):
+            ESTIMATORS[name or cls.__name__] = cls
+
+    @classmethod
+    def slots(cls) -> list[str]:
+        """Return the names of the learners, in the order of the constructor."""
+        return [p.name for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """Return the other parameters, and their defaults."""
+        parameters = inspect.signature(cls).parameters
+        return {k: p.default for k, p in parameters.items() if p.default is not p.empty}
+
+    def takes_missing(self) -> bool:
+        """Say whether there is a way to take missing covariates."""
+        return all(as_search(getattr(self, slot)).takes_missing() for slot in self.slots())
+
+    def in_words(self) -> str:
+        """Say what every search chose."""
+        searches = {
+            slot: getattr(self, f"{slot}_", as_search(getattr(self, slot))) for slot in self.slots()
+        }
+        return "; ".join(f"{slot}: {search.in_words()}" for slot, search in searches.items())
+
+
+class IPW(EffectEstimator, name="IPWEstimator"):
     r"""Inverse propensity weighting: Horvitz–Thompson, or Hájek if `weighted`.
 
     .. math::
@@ -71,14 +99,17 @@ class IPW(_WithLearners):
     (2.0, 8.0)
     """
 
-    slots = ("propensity",)
-    weighted = False
+    criterion = "AUC"
+
+    def __init__(self, propensity, weighted=False):
+        self.propensity, self.weighted = propensity, weighted
 
     def fit(self, covariates, treatment, outcome):
         """Estimate the average effect."""
-        self.propensity.fit(covariates, treatment)
-        self.score_ = self.propensity.score_
-        self.propensities_ = self.propensity.predict(covariates)
+        covariates = np.asarray(covariates, dtype=float)
+        self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
+        self.score_ = self.propensity_.best_score_
+        self.propensities_ = self.propensity_.predict(covariates)
         control, treated = ipw_means(self.propensities_, treatment, outcome, self.weighted)
         self.ate_ = treated - control
         return self
@@ -102,7 +133,7 @@ def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) 
     return np.divide(1.0, taken, out=np.zeros(len(taken)), where=inside)
 
 
-class TruePropensityWeighting(_WithLearners):
+class TruePropensityWeighting(EffectEstimator):
     r"""Weighting by the inverse of the true probability of the arm that was taken.
 
     .. math::
@@ -112,11 +143,8 @@ class TruePropensityWeighting(_WithLearners):
     With a third arm to be taken, the probabilities of the two do not sum to 1; the averages are
     still those of everybody, those in the third arm included.
 
-    Attributes
-    ----------
-    ate_, standard_error_ : float
-        The error by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
-        / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
+    The standard error is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
+    / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
 
     Examples
     --------
@@ -125,7 +153,10 @@ class TruePropensityWeighting(_WithLearners):
     6.0
     """
 
-    probabilities: np.ndarray
+    criterion = ""
+
+    def __init__(self, probabilities=None):
+        self.probabilities = probabilities
 
     def fit(self, covariates, treatment, outcome):
         """Estimate the average effect and its standard error."""
@@ -139,7 +170,7 @@ class TruePropensityWeighting(_WithLearners):
         return self
 
 
-class Matching(_WithLearners):
+class Matching(EffectEstimator, name="MatchingEstimator"):
     r"""Each subject against the nearest one of the other arm.
 
     .. math:: \hat\tau = \frac1n \sum_i (2 a_i - 1)\,(y_i - y_{j(i)}),
@@ -153,6 +184,12 @@ class Matching(_WithLearners):
     >>> Matching().fit(age, studies, np.array([5.0, 7.0, 9.0])).ate_  # gains 4, 2 and 4
     3.3333333333333335
     """
+
+    criterion = ""
+
+    def takes_missing(self) -> bool:
+        """Say no: a distance needs all coordinates."""
+        return False
 
     def fit(self, covariates, treatment, outcome):
         """Estimate the average effect, in memory that does not grow with n²."""
@@ -172,54 +209,65 @@ class Matching(_WithLearners):
         return self
 
 
-class SLearner(_WithLearners):
+class SLearner(EffectEstimator, name="S-learner"):
     r"""One model of the outcome, with the treatment among its features [2]_.
 
     .. math:: \hat\tau(z) = \hat\mu(z, 1) - \hat\mu(z, 0)
     """
 
-    slots = ("outcome",)
+    def __init__(self, outcome):
+        self.outcome = outcome
 
     def fit(self, covariates, treatment, outcome):
         """Fit the outcome on covariates and treatment."""
-        self.outcome.fit(np.column_stack([covariates, treatment]), outcome)
-        self.score_ = self.outcome.score_
+        self.outcome_ = as_search(self.outcome)
+        self.outcome_.fit(np.column_stack([covariates, treatment]), outcome)
+        self.score_ = self.outcome_.best_score_
         return self
 
+    def factual(self, covariates, treatment):
+        """Return the expected outcome in the arm that is taken, shape (m,)."""
+        return self.outcome_.predict(np.column_stack([covariates, treatment]))
+
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
+        """Return effects, shape (m,)."""
         arms = [np.full(len(covariates), arm) for arm in (0.0, 1.0)]
-        control, treated = (self.outcome.predict(np.column_stack([covariates, a])) for a in arms)
+        control, treated = (self.factual(covariates, arm) for arm in arms)
         return treated - control
 
 
-class TLearner(_WithLearners):
+class TLearner(EffectEstimator, name="T-learner"):
     r"""A model of the outcome in each arm [2]_.
 
     .. math:: \hat\tau(z) = \hat\mu_1(z) - \hat\mu_0(z)
     """
 
-    slots = ("control", "treated")
+    def __init__(self, control, treated):
+        self.control, self.treated = control, treated
 
     def fit(self, covariates, treatment, outcome):
         """Choose the settings of both arms by their joint R², and fit them."""
-        covariates = np.asarray(covariates, dtype=float)
-        folds = fold_of(len(outcome))
+        covariates, folds = np.asarray(covariates, dtype=float), fold_of(len(outcome))
         scale = sums_of_squares(outcome, folds)
-        searches, arms = (self.control, self.treated), (treatment == 0, treatment == 1)
-        problems = [(covariates[arm], outcome[arm], folds[arm], scale) for arm in arms]
-        best, score = best_jointly(searches, problems)
-        self.score_ = 1 + score
-        for search, setting, (features, target, *_) in zip(searches, best, problems, strict=True):
-            search.model_ = fitted(search.settings[setting], features, target)
+        self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
+        arms = [
+            (covariates[rows], outcome[rows], folds[rows], scale, None)
+            for rows in (treatment == 0, treatment == 1)
+        ]
+        self.score_ = fit_jointly([self.control_, self.treated_], arms)
         return self
 
+    def factual(self, covariates, treatment):
+        """Return the expected outcome in the arm that is taken, shape (m,)."""
+        control, treated = self.control_.predict(covariates), self.treated_.predict(covariates)
+        return np.where(treatment == 1, treated, control)
+
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
-        return self.treated.predict(covariates) - self.control.predict(covariates)
+        """Return effects, shape (m,)."""
+        return self.treated_.predict(covariates) - self.control_.predict(covariates)
 
 
-class XLearner(_WithLearners):
+class XLearner(EffectEstimator, name="X-learner"):
     r"""Imputed effects of each arm, combined by the propensity [2]_.
 
     .. math::
@@ -230,32 +278,33 @@ class XLearner(_WithLearners):
     with :math:`\hat\tau_a` fitted to the :math:`d_i` of arm a.
     """
 
-    slots = ("control", "treated", "propensity", "final")
+    def __init__(self, control, treated, propensity, final):
+        self.control, self.treated = control, treated
+        self.propensity, self.final = propensity, final
 
     def fit(self, covariates, treatment, outcome):
         """Fit outcomes, propensity, and imputed effects of both arms."""
         covariates = np.asarray(covariates, dtype=float)
-        outcomes = TLearner(control=self.control, treated=self.treated)
-        self.score_ = outcomes.fit(covariates, treatment, outcome).score_
-        self.propensity.fit(covariates, treatment)
-        means = np.where(
-            treatment == 1, self.control.predict(covariates), self.treated.predict(covariates)
-        )
-        imputed = (2 * treatment - 1) * (outcome - means)
+        outcomes = TLearner(self.control, self.treated).fit(covariates, treatment, outcome)
+        self.control_, self.treated_ = outcomes.control_, outcomes.treated_
+        self.score_ = outcomes.score_
+        self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
+        other = outcomes.factual(covariates, 1 - treatment)
+        imputed = (2 * treatment - 1) * (outcome - other)
         self.effects_ = [
-            copy(self.final).fit(covariates[treatment == arm], imputed[treatment == arm])
-            for arm in (0, 1)
+            as_search(self.final, scored=False).fit(covariates[rows], imputed[rows])
+            for rows in (treatment == 0, treatment == 1)
         ]
         return self
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
-        e = self.propensity.predict(covariates)
+        """Return effects, shape (m,)."""
+        e = self.propensity_.predict(covariates)
         of_controls, of_treated = (search.predict(covariates) for search in self.effects_)
         return e * of_controls + (1 - e) * of_treated
 
 
-class RLearner(_WithLearners):
+class RLearner(EffectEstimator, name="R-learner"):
     r"""Residual on residual, with cross-fitted nuisances [3]_.
 
     .. math::
@@ -265,26 +314,37 @@ class RLearner(_WithLearners):
     is a regression of the ratio of the residuals, weighted by :math:`(a_i - \hat e(z_i))^2`.
     """
 
-    slots = ("outcome", "propensity", "final")
+    def __init__(self, outcome, propensity, final):
+        self.outcome, self.propensity, self.final = outcome, propensity, final
 
     def fit(self, covariates, treatment, outcome):
         """Fit outcome and propensity out of fold, then the effect."""
         covariates = np.asarray(covariates, dtype=float)
-        self.outcome.fit(covariates, outcome)
-        self.propensity.fit(covariates, treatment)
-        self.score_ = self.outcome.score_
+        self._fit_nuisances(covariates, treatment, outcome)
         everyone = np.ones(len(outcome), dtype=bool)
-        mean = out_of_fold(self.outcome.model_, covariates, outcome, everyone)
-        e = out_of_fold(self.propensity.model_, covariates, treatment, everyone)
-        _fit_residuals(self.final, covariates, outcome - mean, treatment - e)
-        return self
+        mean = out_of_fold(self.outcome_.best_estimator_, covariates, outcome, everyone)
+        e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment, everyone)
+        return self._fit_effect(covariates, outcome - mean, treatment - e)
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
-        return self.final.predict(covariates)
+        """Return effects, shape (m,)."""
+        return self.final_.predict(covariates)
+
+    def _fit_nuisances(self, covariates, treatment, outcome):
+        self.outcome_ = as_search(self.outcome).fit(covariates, outcome)
+        self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
+        self.score_ = self.outcome_.best_score_
+
+    def _fit_effect(self, covariates, outcome_residual, treatment_residual):
+        weights = treatment_residual**2
+        used = weights > 0  # a residual of zero says nothing, and divides nothing
+        ratio = outcome_residual[used] / treatment_residual[used]
+        self.final_ = as_search(self.final, scored=False)
+        self.final_.fit(covariates[used], ratio, weights[used])
+        return self
 
 
-class DML(RLearner):
+class DML(RLearner, name="DMLCATEEstimator"):
     r"""The R-learner with one half for the nuisances and the other for the effect [5]_.
 
     The halves are every other row, so that both hold the same kind of subjects however the
@@ -294,24 +354,14 @@ class DML(RLearner):
     def fit(self, covariates, treatment, outcome):
         """Fit the nuisances to the even rows, the effect to the odd ones."""
         covariates = np.asarray(covariates, dtype=float)
-        even, odd = np.arange(len(outcome)) % 2 == 0, np.arange(len(outcome)) % 2 == 1
-        self.outcome.fit(covariates[even], outcome[even])
-        self.propensity.fit(covariates[even], treatment[even])
-        self.score_ = self.outcome.score_
-        left = outcome[odd] - self.outcome.predict(covariates[odd])
-        surprise = treatment[odd] - self.propensity.predict(covariates[odd])
-        _fit_residuals(self.final, covariates[odd], left, surprise)
-        return self
+        even, odd = np.arange(0, len(outcome), 2), np.arange(1, len(outcome), 2)
+        self._fit_nuisances(covariates[even], treatment[even], outcome[even])
+        left = outcome[odd] - self.outcome_.predict(covariates[odd])
+        surprise = treatment[odd] - self.propensity_.predict(covariates[odd])
+        return self._fit_effect(covariates[odd], left, surprise)
 
 
-def _fit_residuals(final: Search, covariates, outcome_residual, treatment_residual) -> None:
-    weights = treatment_residual**2
-    used = weights > 0  # a residual of zero says nothing, and divides nothing
-    ratio = outcome_residual[used] / treatment_residual[used]
-    final.fit(covariates[used], ratio, weights[used])
-
-
-class AIPW(_WithLearners):
+class AIPW(EffectEstimator):
     r"""Augmented inverse propensity weighting, cross-fitted [5]_.
 
     .. math::
@@ -320,29 +370,25 @@ class AIPW(_WithLearners):
         + \frac{a_i - \hat e(z_i)}{\hat e(z_i)(1 - \hat e(z_i))}\,(y_i - \hat\mu_{a_i}(z_i))
 
     It is consistent if either the outcomes or the propensities are. Propensities are kept
-    within 0.01 and 0.99.
-
-    Attributes
-    ----------
-    ate_, standard_error_ : float
-    scores_ : numpy.ndarray, shape (n,)
-        The :math:`\psi_i`.
+    within 0.01 and 0.99. The :math:`\psi_i` are in `scores_`.
     """
 
-    slots = ("control", "treated", "propensity")
+    def __init__(self, control, treated, propensity):
+        self.control, self.treated, self.propensity = control, treated, propensity
 
     def fit(self, covariates, treatment, outcome):
         """Estimate the average effect and its standard error."""
         covariates = np.asarray(covariates, dtype=float)
-        outcomes = TLearner(control=self.control, treated=self.treated)
-        self.score_ = outcomes.fit(covariates, treatment, outcome).score_
-        self.propensity.fit(covariates, treatment)
+        outcomes = TLearner(self.control, self.treated).fit(covariates, treatment, outcome)
+        self.control_, self.treated_ = outcomes.control_, outcomes.treated_
+        self.score_ = outcomes.score_
+        self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         everyone = np.ones(len(outcome), dtype=bool)
-        e = out_of_fold(self.propensity.model_, covariates, treatment, everyone)
+        e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment, everyone)
         e = np.clip(e, LOWEST, HIGHEST)
         mu = [
-            out_of_fold(search.model_, covariates, outcome, treatment == arm)
-            for arm, search in enumerate((self.control, self.treated))
+            out_of_fold(search.best_estimator_, covariates, outcome, treatment == arm)
+            for arm, search in enumerate((self.control_, self.treated_))
         ]
         residual = outcome - np.where(treatment == 1, mu[1], mu[0])
         self.scores_ = mu[1] - mu[0] + (treatment - e) / (e * (1 - e)) * residual
@@ -351,62 +397,23 @@ class AIPW(_WithLearners):
         return self
 
 
-class DRLearner(_WithLearners):
+class DRLearner(AIPW, name="DR-learner"):
     r"""A regression of the scores of AIPW on the covariates [4]_.
 
     .. math:: \hat\tau(z) = \hat E[\psi \mid Z = z]
     """
 
-    slots = ("control", "treated", "propensity", "final")
+    def __init__(self, control, treated, propensity, final):
+        super().__init__(control, treated, propensity)
+        self.final = final
 
     def fit(self, covariates, treatment, outcome):
         """Fit the scores, then the effect."""
-        parts = {slot: getattr(self, slot) for slot in AIPW.slots}
-        scores = AIPW(**parts).fit(covariates, treatment, outcome)
-        self.score_ = scores.score_
-        self.final.fit(covariates, scores.scores_)
+        super().fit(covariates, treatment, outcome)
+        covariates = np.asarray(covariates, dtype=float)
+        self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
         return self
 
     def effect(self, covariates):
-        """Return the effect at covariates, shape (m,)."""
-        return self.final.predict(covariates)
-
-
-@cached
-def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
-    """Predict every row by a model that has not seen its fold.
-
-    Parameters
-    ----------
-    model : scikit-learn learner
-    covariates : array of shape (n, p)
-    target : array of shape (n,)
-    learned_from : array of bool, shape (n,)
-        Rows that may be learned from, such as one arm; all rows are predicted.
-
-    Returns
-    -------
-    numpy.ndarray, shape (n,)
-    """
-    folds, found = fold_of(len(target)), np.empty(len(target))
-    for fold in np.unique(folds):
-        train = (folds != fold) & learned_from
-        found[folds == fold] = predict(
-            fitted(model, covariates[train], target[train]), covariates[folds == fold]
-        )
-    return found
-
-
-#: The names that estimator files use, those of the public ones first.
-ESTIMATORS = {
-    "IPWEstimator": IPW,
-    "MatchingEstimator": Matching,
-    "S-learner": SLearner,
-    "T-learner": TLearner,
-    "DMLCATEEstimator": DML,
-    "X-learner": XLearner,
-    "R-learner": RLearner,
-    "DR-learner": DRLearner,
-    "AIPW": AIPW,
-    "TruePropensityWeighting": TruePropensityWeighting,
-}
+        """Return effects, shape (m,)."""
+        return self.final_.predict(covariates)

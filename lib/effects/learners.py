@@ -1,7 +1,7 @@
 """Base learners by name, and the choice of their settings by cross-validation.
 
-A learner is any regressor or classifier with scikit-learn's interface. A
-:class:`Search` holds the settings it may take and fits the best of them.
+A learner is any regressor or classifier with scikit-learn's interface. A :class:`Search` is a
+learner with settings to choose from.
 """
 
 import numpy as np
@@ -9,13 +9,15 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
 from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
 from lib.errors import InputError, one_of
 
-#: The names that grids use.
+#: The names that estimator files use.
 LEARNERS = {
     "ridge": Ridge,
     "lr": LogisticRegression,
@@ -24,6 +26,9 @@ LEARNERS = {
     "xgbr": XGBRegressor,
     "xgbc": XGBClassifier,
 }
+
+#: One name for all slots means the classifier of the same kind where one is needed.
+CLASSIFIER = {"ridge": "lr", "rfr": "rfc", "xgbr": "xgbc"}
 
 #: Trees store numbers in single precision anyhow; converting once spares every fit from it.
 TREES = (RandomForestRegressor, RandomForestClassifier, XGBRegressor, XGBClassifier)
@@ -38,22 +43,12 @@ FOLDS = 5
 #: extrapolation to the full forest) a setting must be to be ruled out.
 FIRST_TREES, CLEARLY_WORSE = 25, 0.0005
 
+#: Packages whose code, or version, is part of the name of a result that is kept.
+WATCHED = {"lib", "sklearn", "xgboost", "econml", "numpy", "scipy"}
+
 
 def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     """Return an unfitted base learner: library defaults, one thread, seeded.
-
-    Parameters
-    ----------
-    name : {"ridge", "lr", "rfr", "rfc", "xgbr", "xgbc"}
-    seed : int
-        Of a learner that draws.
-    **parameters
-        Of the library's class.
-
-    Raises
-    ------
-    InputError
-        If the name or a parameter is unknown.
 
     Examples
     --------
@@ -65,251 +60,255 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     """
     if name not in LEARNERS:
         raise InputError(f"base estimator {name!r} is unknown: {one_of(LEARNERS)}")
-    known = set(LEARNERS[name]().get_params())
-    aliases = XGBOOST_ALIASES if name.startswith("xgb") else set()
-    for parameter in parameters:
-        if parameter not in known | aliases:
-            raise InputError(
-                f"parameter {parameter!r} of {name} is unknown: {one_of(sorted(known), 40)}"
-            )
-    if name not in ("ridge", "lr"):
-        parameters = {"random_state": seed, "n_jobs": 1} | parameters
-    return LEARNERS[name](**parameters)
+    made = LEARNERS[name]()
+    known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
+    if unknown := sorted(set(parameters) - known):
+        raise InputError(
+            f"parameter {unknown[0]!r} of {name} is unknown: {one_of(sorted(known), 40)}"
+        )
+    usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
+    return made.set_params(**usual | parameters)
 
 
-def fold_of(n: int, folds: int = FOLDS) -> np.ndarray:
-    """Return the fold of each of n rows: blocks of neighbours, not shuffled.
+def watched(estimator) -> bool:
+    """Say whether results of an estimator may be kept: its code is the book's, or released."""
+    parts = [estimator, *getattr(estimator, "get_params", dict)().values()]
+    for search in [part for part in parts if isinstance(part, Search)]:
+        parts += search.settings()
+    modules = [getattr(part, "__module__", None) or "lib" for part in parts]
+    return all(module.partition(".")[0] in WATCHED for module in modules)
+
+
+def fold_of(n: int) -> np.ndarray:
+    """Return the fold of each of n rows: five blocks of neighbours, not shuffled.
 
     Examples
     --------
-    >>> fold_of(7, 3)
-    array([0, 0, 0, 1, 1, 2, 2])
+    >>> fold_of(7)
+    array([0, 0, 1, 1, 2, 3, 4])
     """
-    if n < folds:
-        raise InputError(f"{folds} folds need at least {folds} rows: found {n}")
-    return np.repeat(np.arange(folds), [len(part) for part in np.array_split(np.arange(n), folds)])
+    if n < FOLDS:
+        raise InputError(f"{FOLDS} folds need at least {FOLDS} rows: found {n}")
+    return np.repeat(np.arange(FOLDS), [len(part) for part in np.array_split(np.arange(n), FOLDS)])
 
 
 def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
     """Return means of a regressor, probabilities of the treatment of a classifier."""
-    features = _for(model, features)
-    if not is_classifier(model):
-        return np.asarray(model.predict(features), dtype=float)
-    return np.asarray(model.predict_proba(features)[:, 1], dtype=float)
+    found = model.predict_proba(features)[:, 1] if is_classifier(model) else model.predict(features)
+    return np.asarray(found, dtype=float)
 
 
-def fitted(model, features, target, weights=None) -> BaseEstimator:
-    """Fit a copy of a learner."""
-    options = {} if weights is None else {"sample_weight": weights}
-    return clone(model).fit(_for(model, features), target, **options)
+def fit(model: BaseEstimator, features, target, weights=None) -> BaseEstimator:
+    """Fit a learner, with weights if they differ."""
+    if len(target) == 0:
+        raise InputError("an arm must have subjects in two folds or more: found all in one")
+    equal = weights is None or (weights == 1).all()
+    return model.fit(features, target, **({} if equal else {"sample_weight": weights}))
 
 
-class Search:
-    r"""Settings of a learner, of which cross-validation picks one.
+def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
+    """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
+    return kept(_out_of_fold, model)(model, covariates, target, learned_from)
 
-    A classifier is scored by the mean AUC of the folds, a regressor by the mean of
 
-    .. math:: -\frac{\sum_{i \in f} (y_i - \hat y_i)^2}{S_f},
+def kept(function, *estimators):
+    """Return a cached function, or what is inside where its results depend on unwatched code."""
+    return function if all(map(watched, estimators)) else function.__wrapped__
 
-    where :math:`S_f` is the total sum of squares of fold `f`, so that 1 plus the score
-    is R². The score of two arms, each divided by the :math:`S_f` of both, is therefore a
-    sum, and the arms of a T-learner can be searched independently.
+
+@cached
+def _out_of_fold(model, covariates, target, learned_from):
+    folds, found = fold_of(len(target)), np.empty(len(target))
+    for fold in range(FOLDS):
+        train, test = (folds != fold) & learned_from, folds == fold
+        found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])
+    return found
+
+
+class Search(BaseEstimator):
+    r"""A learner of which cross-validation chooses the settings, as scikit-learn's searches do.
+
+    A classifier is scored by the mean AUC of the folds, a regressor by the mean R²,
+
+    .. math:: 1 - \frac{\sum_{i \in f} (y_i - \hat y_i)^2}{S_f},
+
+    where :math:`S_f` is the total sum of squares of fold `f`. A fold in which the outcome does
+    not vary tells nothing and is left out. The loss of two arms, each divided by the :math:`S_f`
+    of both, is a sum, and the arms of a T-learner can be searched independently.
 
     Parameters
     ----------
-    settings : list of scikit-learn learners, or one
-        Unfitted.
-    n_settings : int, optional
-        How many settings to draw (paper: 20, of the joint grid of an estimator);
-        by default all are tried.
-    seed : int
-        Of that draw.
+    learner : scikit-learn learner
+    grid : dict or sequence of dict
+        Of a `ParameterGrid`; the keys are this object's own: `learner__alpha`, or `learner`.
+    n_settings, seed : int, optional
+        How many settings to draw (paper: 20, of the joint grid of an estimator), all by default;
+        and the seed of that draw.
     scored : bool
         Score a single setting, too, although there is nothing to choose.
 
     Attributes
     ----------
-    model_ : scikit-learn learner
-        Fitted to all rows with the best setting.
-    score_ : float
-        Its AUC or R²; missing if it was not scored.
+    best_estimator_, best_score_
+        Fitted to all rows with the best setting; its AUC or R², missing if it was not scored.
 
     Examples
     --------
     >>> x = np.arange(20.0)[:, None]
-    >>> search = Search([Ridge(0.1), Ridge(1e6)]).fit(x, 3 * x[:, 0])
-    >>> search.model_
+    >>> Search(Ridge(), {"learner__alpha": [0.1, 1e6]}).fit(x, 3 * x[:, 0]).best_estimator_
     Ridge(alpha=0.1)
     """
 
-    def __init__(self, settings, n_settings: int | None = None, seed: int = 0, scored=True):
-        self.settings = list(settings) if isinstance(settings, list | tuple) else [settings]
+    def __init__(self, learner, grid=({},), n_settings=None, seed=0, scored=True):
+        self.learner, self.grid = learner, grid
         self.n_settings, self.seed, self.scored = n_settings, seed, scored
 
-    def scores(self, features, target, folds=None, scale=None, weights=None, only=None) -> dict:
-        """Return index of a setting → its score.
+    def settings(self) -> list[BaseEstimator]:
+        """Return an unfitted learner for every setting of the grid."""
+        return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
 
-        Parameters
-        ----------
-        features : array of shape (n, p)
-        target : array of shape (n,)
-        folds : array of shape (n,), optional
-            The fold of each row.
-        scale : array of shape (folds,), optional
-            :math:`S_f`; by default of these rows.
-        weights : array of shape (n,), optional
-        only : collection of int, optional
-            Indices of the settings to try.
-        """
-        folds = fold_of(len(target)) if folds is None else folds
-        chosen = sorted(range(len(self.settings)) if only is None else set(only))
-        settings = [self.settings[k] for k in chosen]
-        if all(isinstance(setting, TREES) for setting in settings):
-            features = np.asarray(features, dtype=np.float32)
-        found = _cross_validated(settings, features, target, folds, scale, weights)
-        return dict(zip(chosen, found, strict=True))
+    def scores(self, features, target) -> np.ndarray:
+        """Return the R² of every setting of a regressor."""
+        return 1 + cross_validated(self.settings(), _rows(features, target))
 
-    def fit(self, features, target, weights=None) -> "Search":
+    def fit(self, features, target, sample_weight=None) -> "Search":
         """Choose a setting and fit it to all rows."""
-        (best,), score = best_jointly([self], [(features, target, None, None, weights)])
-        self.score_ = score if is_classifier(self.settings[0]) else 1 + score
-        self.model_ = fitted(self.settings[best], features, target, weights)
+        self.best_score_ = fit_jointly([self], [_rows(features, target, sample_weight)])
         return self
-
-    def varied(self, setting) -> dict:
-        """Return those parameters of a setting in which the settings differ.
-
-        Examples
-        --------
-        >>> Search([Ridge(0.1), Ridge(10)]).varied(Ridge(10))
-        {'alpha': 10}
-        """
-        all_of_them = [each.get_params() for each in self.settings]
-        return {
-            key: value
-            for key, value in setting.get_params().items()
-            if len({repr(parameters.get(key)) for parameters in all_of_them}) > 1
-        }
 
     def predict(self, features) -> np.ndarray:
         """Return means, or probabilities of the treatment."""
-        return predict(self.model_, features)
+        return predict(self.best_estimator_, features)
+
+    def takes_missing(self) -> bool:
+        """Say whether all settings have a way to take missing features."""
+        return all(get_tags(setting).input_tags.allow_nan for setting in self.settings())
+
+    def in_words(self) -> str:
+        """Say what was chosen, as far as there was a choice."""
+        if len(self.settings()) == 1 or not hasattr(self, "best_estimator_"):
+            return type(self.learner).__name__
+        grids = [self.grid] if isinstance(self.grid, dict) else self.grid
+        varied = {key.removeprefix("learner__") for grid in grids for key in grid}
+        chosen = self.best_estimator_.get_params() | {"learner": self.best_estimator_}
+        return ", ".join(f"{key} {value}" for key, value in chosen.items() if key in varied)
 
 
-def best_jointly(searches: list[Search], problems: list[tuple]) -> tuple[tuple[int, ...], float]:
-    """Return the settings with the largest sum of scores, and that sum.
+def as_search(given, scored: bool = True) -> Search:
+    """Return an unfitted copy of a search, or a search of the one setting that is given."""
+    search = clone(given) if isinstance(given, Search) else Search(clone(given))
+    return search.set_params(scored=search.scored and scored)
 
-    The sum is missing where nothing is to be chosen and nothing to be scored.
 
-    Over the full grid the searches are independent. A random search draws settings of the
-    joint grid without replacement, so that one search's choice restricts the other's.
+def _rows(features, target, weights=None) -> tuple:
+    folds = fold_of(len(target))
+    return features, target, folds, sums_of_squares(target, folds, weights), weights
+
+
+def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
+    """Choose the settings that are best together, fit them, and return their score.
+
+    A random search draws settings of the joint grid without replacement, so that one search's
+    choice restricts the other's. The score is missing where nothing is chosen or scored.
 
     Parameters
     ----------
     searches : list of Search
-    problems : list of tuple
-        The arguments of :meth:`Search.scores`, one a search.
+    rows : list of tuple
+        Each search's features (n, p), target (n,), folds (n,), the sum of squares by which a
+        regressor's loss in a fold is divided (folds,), and weights (n,) or None.
     """
-    sizes = [len(search.settings) for search in searches]
-    if max(sizes) == 1 and not any(search.scored for search in searches):
-        return (0,) * len(sizes), float("nan")
-    count = searches[0].n_settings
-    joint = None
-    if count is not None and count < np.prod(sizes):
-        # The draw of scikit-learn's ParameterSampler, so that its users meet the same settings.
-        drawn = sample_without_replacement(np.prod(sizes), count, random_state=searches[0].seed)
-        joint = list(zip(*np.unravel_index(np.sort(drawn), sizes), strict=True))
-    tables = []
-    for k, (search, problem) in enumerate(zip(searches, problems, strict=True)):
-        only = None if joint is None else [int(setting[k]) for setting in joint]
-        tables.append(search.scores(*problem, only=only))
-    if joint is None:
-        best = tuple(max(table, key=table.get) for table in tables)
-    else:
-        best = max(joint, key=lambda s: sum(t[int(k)] for t, k in zip(tables, s, strict=True)))
-    best = tuple(int(k) for k in best)
-    return best, float(sum(table[k] for table, k in zip(tables, best, strict=True)))
+    settings, score = [search.settings() for search in searches], np.nan
+    sizes, first = [len(each) for each in settings], searches[0]
+    best = [0] * len(sizes)
+    if max(sizes) > 1 or any(search.scored for search in searches):
+        joint = np.arange(np.prod(sizes))
+        if drawn := first.n_settings is not None and first.n_settings < len(joint):
+            # As scikit-learn's ParameterSampler draws, so that its users meet the same settings.
+            seed = {"random_state": first.seed}
+            joint = np.sort(sample_without_replacement(len(joint), first.n_settings, **seed))
+        joint, total = np.unravel_index(joint, sizes), 0.0
+        for each, own, which in zip(settings, rows, joint, strict=True):
+            used, place = np.unique(which, return_inverse=True)
+            # In a draw, the best setting of one search may only come with a bad one of another.
+            total = total + cross_validated([each[k] for k in used], own, not drawn)[place]
+        best = [which[total.argmax()] for which in joint]
+        score = float(total.max()) + (not is_classifier(settings[0][0]))
+    for search, each, k, (features, target, *_, weights) in zip(
+        searches, settings, best, rows, strict=True
+    ):
+        search.best_estimator_ = fit(each[k], features, target, weights)
+    return score
+
+
+def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarray:
+    """Return the AUC of every setting, or its R² less 1.
+
+    In a race only the best of several forests is sure to have a score; one that was ruled out
+    early has that of minus infinity.
+    """
+    if all(isinstance(setting, TREES) for setting in settings):
+        rows = (np.asarray(rows[0], dtype=np.float32), *rows[1:])
+    return kept(_cross_validated, *settings)(settings, *rows, race)
 
 
 @cached
-def _cross_validated(settings, features, target, folds, scale, weights) -> list[float]:
-    """Return the score of every setting; kept on disk, because estimators share searches."""
+def _cross_validated(settings, features, target, folds, scale, weights, race):
     weights = np.ones(len(target)) if weights is None else weights
-    parts = [(folds != fold, folds == fold) for fold in np.unique(folds)]
-    scale = sums_of_squares(target, folds, weights) if scale is None else scale
-    if len(settings) > 1 and all(
+    classes = is_classifier(settings[0])
+    used = [f for f in np.unique(folds) if classes or scale[f] > 0]
+    parts = [(folds != f, folds == f, scale[f]) for f in used]
+    if classes and any(len(np.unique(target[test])) < 2 for _, test, _ in parts):
+        raise InputError("every fold needs subjects of both arms: found a fold with one only")
+    if not parts:
+        if len(settings) > 1:
+            raise InputError("settings are chosen by R²: found no fold in which the outcome varies")
+        return np.array([np.nan])
+    started, finalists = {}, range(len(settings))
+    forests = [
         type(s) is RandomForestRegressor and s.n_estimators > 2 * FIRST_TREES for s in settings
-    ):
-        return _raced(settings, features, target, parts, scale, weights)
-    scores = np.zeros((len(settings), len(parts)))
-    for i, setting in enumerate(settings):
-        for j, (train, test) in enumerate(parts):
-            model = fitted(setting, features[train], target[train], _unless_equal(weights[train]))
+    ]
+    if race and len(settings) > 1 and all(forests):
+        started, finalists = _first_trees(settings, features, target, parts, weights)
+    scores = np.full((len(settings), len(parts)), -np.inf)
+    for i in finalists:
+        for j, (train, test, total) in enumerate(parts):
+            model = started.pop((i, j)) if started else clone(settings[i])
+            fit(model, features[train], target[train], weights[train])
             found = predict(model, features[test])
-            if is_classifier(setting):
-                scores[i, j] = _auc(target[test], found)
+            if classes:
+                scores[i, j] = roc_auc_score(target[test], found)
             else:
-                scores[i, j] = -weights[test] @ (target[test] - found) ** 2 / scale[j]
-    return scores.mean(axis=1).tolist()
+                scores[i, j] = -weights[test] @ (target[test] - found) ** 2 / total
+    # An arm may be absent from a fold, of which the other one says something.
+    return scores.sum(axis=1) / (len(parts) if classes else np.count_nonzero(scale > 0))
 
 
-def _raced(settings, features, target, parts, scale, weights) -> list[float]:
-    r"""Score forests, but grow in full only those whose first trees leave them a chance.
+def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.ndarray]:
+    r"""Start all forests, and say which are still in the race; the others need not grow on.
 
     The expected squared error of a forest of B trees is :math:`E_\infty + V / B`, with V
-    the variance between its trees, which the first trees show. A forest grows on from
-    its first trees, so the score of a finalist is that of the whole forest.
+    the variance between its trees, which the first trees show.
     """
-    few, ahead = {}, np.zeros((len(settings), len(parts)))
+    started, ahead = {}, np.zeros(len(settings))
     for i, setting in enumerate(settings):
-        for j, (train, test) in enumerate(parts):
-            start = clone(setting).set_params(n_estimators=FIRST_TREES, warm_start=True)
-            few[i, j] = start.fit(
-                features[train], target[train], sample_weight=_unless_equal(weights[train])
-            )
-            trees = np.stack([tree.predict(features[test]) for tree in start.estimators_])
+        first = clone(setting).set_params(n_estimators=FIRST_TREES, warm_start=True)
+        for j, (train, test, total) in enumerate(parts):
+            forest = fit(clone(first), features[train], target[train], weights[train])
+            trees = np.stack([tree.predict(features[test]) for tree in forest.estimators_])
             gain = trees.var(axis=0, ddof=1) * (1 / FIRST_TREES - 1 / setting.n_estimators)
-            ahead[i, j] = -weights[test] @ ((target[test] - trees.mean(axis=0)) ** 2 - gain)
-    scores = (ahead / scale).mean(axis=1)
-    finalists = np.flatnonzero(scores >= scores.max() - CLEARLY_WORSE)
-    for i in finalists:
-        loss = np.zeros(len(parts))
-        for j, (train, test) in enumerate(parts):
-            forest = few.pop((i, j)).set_params(n_estimators=settings[i].n_estimators)
-            forest.fit(features[train], target[train], sample_weight=_unless_equal(weights[train]))
-            loss[j] = weights[test] @ (target[test] - forest.predict(features[test])) ** 2
-        scores[i] = -(loss / scale).mean()
-    # A setting that was ruled out must not win by its extrapolation.
-    out = np.setdiff1d(np.arange(len(settings)), finalists)
-    scores[out] = np.minimum(scores[out], scores[finalists].min() - CLEARLY_WORSE)
-    return scores.tolist()
+            loss = weights[test] @ ((target[test] - trees.mean(axis=0)) ** 2 - gain)
+            ahead[i] -= loss / total / len(parts)
+            started[i, j] = forest.set_params(n_estimators=setting.n_estimators)
+    return started, np.flatnonzero(ahead >= ahead.max() - CLEARLY_WORSE)
 
 
 def sums_of_squares(target: np.ndarray, folds: np.ndarray, weights=None) -> np.ndarray:
-    """Return the total sum of squares within each fold, about the fold's own mean.
-
-    Examples
-    --------
-    >>> sums_of_squares(np.array([1.0, 3.0, 5.0, 5.0]), np.array([0, 0, 1, 1]))
-    array([2., 0.])
-    """
-    weights = np.ones(len(target)) if weights is None else weights
-    sums = []
+    """Return the total sum of squares within each fold, about the fold's own mean."""
+    weights, sums = np.ones(len(target)) if weights is None else weights, []
     for fold in np.unique(folds):
         part, share = target[folds == fold], weights[folds == fold]
-        sums.append(share @ (part - np.average(part, weights=share)) ** 2)
+        # The mean of equal numbers may differ from them in the last bit.
+        varies = (part != part[0]).any()
+        sums.append(share @ (part - np.average(part, weights=share)) ** 2 if varies else 0.0)
     return np.array(sums)
-
-
-def _unless_equal(weights: np.ndarray) -> np.ndarray | None:
-    return None if (weights == 1).all() else weights
-
-
-def _auc(target: np.ndarray, found: np.ndarray) -> float:
-    if len(np.unique(target)) < 2:
-        raise InputError("every fold needs subjects of both arms: found a fold with one only")
-    return float(roc_auc_score(target, found))
-
-
-def _for(model: BaseEstimator, features) -> np.ndarray:
-    return np.asarray(features, dtype=np.float32 if isinstance(model, TREES) else np.float64)

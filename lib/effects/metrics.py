@@ -1,4 +1,7 @@
-"""Marks: how far estimates are from the truth, with intervals; and how much the arms overlap."""
+"""Metrics: how far estimates are from the truth, with intervals; and how much the arms overlap."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,16 +13,11 @@ from lib.effects.study import Study
 BLOCK = 50
 
 
-def bootstrap_counts(n: int, resamples: int, seed: int):
+def bootstrap_counts(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
     """Yield blocks of how often each subject is in a resample, shape (block, n).
 
     A resample of n subjects with replacement enters every mean only through these counts,
     so a block of them times a matrix of columns is a block of resampled sums.
-
-    Examples
-    --------
-    >>> [counts.sum(axis=1).tolist() for counts in bootstrap_counts(5, 2, seed=0)]
-    [[5.0, 5.0]]
     """
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
@@ -28,8 +26,47 @@ def bootstrap_counts(n: int, resamples: int, seed: int):
         yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
 
 
-def marks(effects: np.ndarray, truth: np.ndarray, groups=None, bootstraps=1_000, seed=0):
-    r"""Mark estimated effects against the truth, with bootstrap intervals.
+@dataclass
+class Sample:
+    """Means over the test subjects, or over each of B resamples of them, for k estimators.
+
+    Of the true effects the mean and variance, shape (B, 1); of the estimates the mean and the
+    mean squared error, shape (B, k); within each of G groups the means of both, shape (B, G, 1)
+    and (B, G, k), missing for one that is absent from a resample. Effects are less `centre`, so
+    that a sum of squares is not a difference of two much larger numbers.
+    """
+
+    centre: float
+    truth: np.ndarray
+    variance: np.ndarray
+    effect: np.ndarray
+    squared_error: np.ndarray
+    group_truth: np.ndarray
+    group_effect: np.ndarray
+
+
+def _r2_by_group(sample: Sample) -> np.ndarray:
+    spread = sample.group_truth - np.nanmean(sample.group_truth, axis=1, keepdims=True)
+    errors = sample.group_truth - sample.group_effect
+    return 1 - np.nansum(errors**2, axis=1) / np.nansum(spread**2, axis=1)
+
+
+#: Name → the metric of a :class:`Sample`, shape (B, k); one more line is one more metric.
+METRICS: dict[str, Callable[[Sample], np.ndarray]] = {
+    "ATE": lambda sample: sample.effect + sample.centre,
+    "AE": lambda sample: np.abs(sample.effect - sample.truth),
+    "R²": lambda sample: 1 - sample.squared_error / sample.variance,
+    "MSE": lambda sample: sample.squared_error,
+    "RMSE": lambda sample: np.sqrt(sample.squared_error),
+    "R² by group": _r2_by_group,
+}
+
+#: Those that an estimator of the average alone has, too, and those that need groups.
+OF_AVERAGES, OF_GROUPS = ("ATE", "AE"), ("R² by group",)
+
+
+def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, np.ndarray]:
+    r"""Compare estimated effects with the truth, with bootstrap intervals.
 
     .. math::
         R^2 = 1 - \frac{\sum_i (\tau_i - \hat\tau_i)^2}{\sum_i (\tau_i - \bar\tau)^2}, \qquad
@@ -37,89 +74,101 @@ def marks(effects: np.ndarray, truth: np.ndarray, groups=None, bootstraps=1_000,
 
     Parameters
     ----------
-    effects : array of shape (m, k)
+    effects, truth : array of shape (m, k) and (m,)
         Column j holds the estimates of estimator j.
-    truth : array of shape (m,)
     groups : array of shape (m,), optional
-        If given, `R² by group` compares the mean effects of the groups, each counted once.
+        If given, `R² by group` compares the mean effects of the groups, each counted once, and
+        leaves out who has none; all other metrics are of everybody.
     bootstraps : int
         Resamples of the test subjects; the intervals are their 2.5 and 97.5 percentiles.
-    seed : int
 
     Returns
     -------
     dict of str to numpy.ndarray, shape (3, k)
-        `R²`, `MSE`, `RMSE`, `ATE`, `AE`, and `R² by group`: value, lower and upper end.
+        Each of `METRICS`: value, lower and upper end.
     """
     codes = np.zeros(len(truth), dtype=int)
     if groups is not None:
-        codes = pd.factorize(np.asarray(groups), sort=True)[0]
+        codes = pd.factorize(np.asarray(groups), sort=True)[0]  # -1 where it is missing
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    k, centre = effects.shape[1], truth.mean()
-    # Centred, so that a sum of squares is not a difference of two much larger numbers.
-    tau = (truth - centre)[order]
-    found = (effects - centre)[order]
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-2))
+    k, centre, known = effects.shape[1], truth.mean(), codes[order][starts] >= 0
+    tau, found = (truth - centre)[order], (effects - centre)[order]
     columns = np.column_stack([np.ones(len(tau)), tau, tau**2, found, (found - tau[:, None]) ** 2])
     segments = list(zip(starts, [*starts[1:], len(tau)], strict=True))
+    wanted = {k: f for k, f in METRICS.items() if groups is not None or k not in OF_GROUPS}
 
-    def summed(counts):
-        return np.stack([counts[:, a:b] @ columns[a:b] for a, b in segments], axis=1)
-
-    def statistics(sums):
+    def computed(counts: np.ndarray) -> dict[str, np.ndarray]:
+        sums = np.stack([counts[:, a:b] @ columns[a:b] for a, b in segments], axis=1)
         total = sums.sum(axis=1)
-        n, mean = total[:, :1], total[:, 1:2] / total[:, :1]
-        mse = total[:, 3 + k :] / n
-        average = total[:, 3 : 3 + k] / n
-        found = {
-            "R²": 1 - mse / (total[:, 2:3] / n - mean**2),
-            "MSE": mse,
-            "RMSE": np.sqrt(mse),
-            "ATE": average + centre,
-            "AE": np.abs(average - mean),
-        }
-        if groups is not None:
-            size = sums[:, :, :1]
-            with np.errstate(invalid="ignore"):
-                true, of_group = sums[:, :, 1:2] / size, sums[:, :, 3 : 3 + k] / size
-            # A small group may be absent from a resample: it is then left out.
-            spread = np.nansum((true - np.nanmean(true, axis=1, keepdims=True)) ** 2, axis=1)
-            found["R² by group"] = 1 - np.nansum((true - of_group) ** 2, axis=1) / spread
-        return found
+        of_all, of_group = total / total[:, :1], sums[:, known] / sums[:, known, :1]
+        sample = Sample(
+            centre,
+            truth=of_all[:, 1:2],
+            variance=of_all[:, 2:3] - of_all[:, 1:2] ** 2,
+            effect=of_all[:, 3 : 3 + k],
+            squared_error=of_all[:, 3 + k :],
+            group_truth=of_group[:, :, 1:2],
+            group_effect=of_group[:, :, 3 : 3 + k],
+        )
+        return {name: metric(sample) for name, metric in wanted.items()}
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = statistics(summed(np.ones((1, len(tau)))))
-        drawn = [statistics(summed(c)) for c in bootstrap_counts(len(tau), bootstraps, seed)]
+        value = computed(np.ones((1, len(tau))))
+        drawn = [computed(counts) for counts in bootstrap_counts(len(tau), bootstraps, seed)]
     result = {}
     for name in value:
-        ends = np.full((2, k), np.nan)
-        if drawn:
-            ends = np.percentile(np.vstack([block[name] for block in drawn]), [2.5, 97.5], axis=0)
-        result[name] = np.vstack([value[name], ends])
+        every = np.vstack([block[name] for block in drawn] or [np.full((1, k), np.nan)])
+        result[name] = np.vstack([value[name], np.percentile(every, [2.5, 97.5], axis=0)])
     return result
+
+
+def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int = 0) -> pd.DataFrame:
+    """Compare estimates with the sampled effects, and with the true ones if these are known.
+
+    `estimates` are what :func:`~lib.effects.estimates.estimate` returned.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row an estimator and metric: `estimator`, `metric`, `value`, and the ends `lower` and
+        `upper` of its 95 % interval. Metrics are `cross-validation`, without an interval, and
+        those of `METRICS`; the same with `, truth` behind the name are against Monte-Carlo
+        effects. US dollars, or dollars squared. An estimator of the average alone has no rows
+        that it cannot have.
+    """
+    # An average alone is marked as if everybody had it.
+    m, targets = len(study.difference), {"": study.difference, ", truth": study.effects}
+    found = [e.ate * np.ones(m) if e.effects is None else e.effects for e in estimates.values()]
+    tables = {
+        suffix: compare(np.column_stack(found), target, study.groups, bootstraps, seed)
+        for suffix, target in targets.items()
+        if target is not None
+    }
+    rows = []
+    for j, (name, found) in enumerate(estimates.items()):
+        if np.isfinite(found.score):
+            rows.append((name, "cross-validation", found.score, np.nan, np.nan))
+        rows += [
+            (name, metric + suffix, *values[:, j])
+            for suffix, table in tables.items()
+            for metric, values in table.items()
+            if found.effects is not None or metric in OF_AVERAGES
+        ]
+    return pd.DataFrame(rows, columns=["estimator", "metric", "value", "lower", "upper"])
 
 
 def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFrame:
     """Average sampled, true and estimated effects within each group (Task 3).
 
-    Parameters
-    ----------
-    study : Study
-        With groups.
-    effects : dict of str to array of shape (m,)
-        Name → estimates.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a group: `subjects`, `sampled` with its `standard error`, `truth` if known, and
-        a column an estimator.
+    Returned is one row a group: `subjects`, `sampled` with its `standard error`, `truth` if it is
+    known, and a column for each of `effects`, name → shape (m,).
     """
     grouped = pd.Series(study.difference).groupby(study.groups)
     table = pd.DataFrame(
         {"subjects": grouped.size(), "sampled": grouped.mean(), "standard error": grouped.sem()}
     )
-    known = {} if study.truth is None else {"truth": study.truth}
+    known = {} if study.effects is None else {"truth": study.effects}
     for name, values in (known | effects).items():
         table[name] = pd.Series(values).groupby(study.groups).mean()
     return table
@@ -130,23 +179,14 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
 
     .. math:: d = \frac{\bar z_1 - \bar z_0}{\sqrt{(s_1^2 + s_0^2) / 2}}
 
-    is the standardised mean difference; the denominator is that before weighting.
-
-    Parameters
-    ----------
-    study : Study
-    propensities : array of shape (n,)
-        Of the treatment, strictly between 0 and 1.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by encoded covariate: columns `before` and `after`.
+    is the standardised mean difference; the denominator is that before weighting. Returned is
+    one row an encoded covariate, `before` and `after`; `propensities`, shape (n,), are those of
+    the treatment.
     """
-    arms = [study.treatment == arm for arm in (0, 1)]
+    arms = [study.arm == arm for arm in (0, 1)]
     z = study.covariates.to_numpy()
     spread = np.sqrt(sum(z[arm].var(axis=0) for arm in arms) / 2)
-    weights = inverse_propensity_weights(study.treatment, propensities)
+    weights = inverse_propensity_weights(study.arm, propensities)
     means = {
         "before": [z[arm].mean(axis=0) for arm in arms],
         "after": [np.average(z[arm], axis=0, weights=weights[arm]) for arm in arms],

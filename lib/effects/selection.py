@@ -13,35 +13,32 @@ References
    effect estimation. ICLR.
 """
 
-from collections.abc import Iterator
+import copy
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
 from lib import ROOT
 from lib.cache import cached
-from lib.effects.estimator_files import build, read_grids
-from lib.effects.estimators import HIGHEST, LOWEST, SLearner, TLearner, out_of_fold
-from lib.effects.learners import learner
-from lib.effects.metrics import marks
-from lib.effects.study import Study, read_study
-from lib.errors import InputError, check_count
-from lib.income.characteristics import cohort
-from lib.income.study import TREATED_STEP, effect_data, true_effects
-from lib.scm import Simulator
+from lib.effects.estimator_files import read_estimators
+from lib.effects.estimators import HIGHEST, LOWEST, SLearner
+from lib.effects.learners import Search, kept, learner, out_of_fold
+from lib.effects.metrics import compare
+from lib.effects.study import Study
+from lib.errors import InputError
 
 #: The candidates of the book.
 CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 
 
 class Nuisances(NamedTuple):
-    """What criteria need to know of the validation subjects; arrays of shape (n,).
+    """Expected outcomes of n validation subjects without the treatment, with it, and as things are.
 
-    `control`, `treated` and `mean` are expected outcomes without the treatment, with it, and
-    as things are; `propensity` lies within 0.01 and 0.99.
+    Propensities are within 0.01 and 0.99.
     """
 
     control: np.ndarray
@@ -91,23 +88,15 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
 
     Parameters
     ----------
-    nuisances : Nuisances
-    treatment, outcome : array of shape (n,)
-    effects : pandas.DataFrame, n rows
-        A column a candidate: its effects of the validation subjects.
-    factual : pandas.DataFrame, n rows, optional
-        Its outcomes in the arm that was taken; for candidates that model outcomes.
+    effects, factual : pandas.DataFrame, n rows
+        A column a candidate: its effects of the validation subjects, and its outcomes in the arm
+        that was taken, for candidates that model outcomes.
 
     Returns
     -------
     pandas.DataFrame
         One row a candidate, one column a criterion, in the squared unit of the outcome; factual
         fit is missing where a candidate has none.
-
-    Raises
-    ------
-    InputError
-        If a candidate's effects are not finite.
 
     Examples
     --------
@@ -148,33 +137,52 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     the columns of :func:`criteria`, and the `R²` of its effects of the test subjects against
     the true ones, which nobody has in practice.
     """
-    data = (study.covariates.to_numpy(), study.treatment, study.outcome)
+    entrants = read_estimators(candidates, seed=seed, scored=False)
+    data = (study.covariates.to_numpy(), study.arm, study.outcomes)
+    effects, factual, answers = {}, {}, {}
     with threadpool_limits(1):
-        effects, factual, answers = _fitted(
-            read_grids(candidates), *data, study.test_covariates.to_numpy(), seed
-        )
-        covariates, treatment, outcome = (part[1::2] for part in data)
-        known = nuisances(covariates, treatment, outcome, **models)
-    r2 = marks(answers.to_numpy(), study.truth, bootstraps=0)["R²"][0]
-    return criteria(known, treatment, outcome, effects, factual).assign(**{"R²": r2})
+        for name, (_, candidate) in entrants.items():
+            fit = kept(_halves, candidate)
+            found = fit(candidate, *data, study.test_covariates.to_numpy())
+            effects[name], factual[name], answers[name] = found
+        treatment, outcome = (part[1::2] for part in data[1:])
+        known = nuisances(data[0][1::2], treatment, outcome, **models)
+    r2 = compare(np.column_stack(list(answers.values())), study.effects, bootstraps=0)["R²"][0]
+    factual = pd.DataFrame(factual, index=range(len(outcome)))
+    table = criteria(known, treatment, outcome, pd.DataFrame(effects), factual)
+    return table.assign(**{"R²": r2})
 
 
 @cached
-def _fitted(entries, covariates, treatment, outcome, test_covariates, seed):
+def _halves(candidate, covariates, treatment, outcome, test_covariates):
     """Return effects and factual outcomes of validation subjects, and effects of the test's."""
-    effects, factual, answers = {}, {}, {}
-    validation, arm = covariates[1::2], treatment[1::2]
-    for name, entry in entries.items():
-        candidate = build(name, entry, seed=seed, scored=False)
-        candidate.fit(covariates[::2], treatment[::2], outcome[::2])
-        effects[name] = candidate.effect(validation)
-        answers[name] = candidate.effect(test_covariates)
-        if isinstance(candidate, SLearner):
-            factual[name] = candidate.outcome.predict(np.column_stack([validation, arm]))
-        elif isinstance(candidate, TLearner):
-            models = (candidate.treated, candidate.control)
-            factual[name] = np.where(arm == 1, *(model.predict(validation) for model in models))
-    return pd.DataFrame(effects), pd.DataFrame(factual), pd.DataFrame(answers)
+    candidate = copy.deepcopy(candidate)
+    candidate.fit(covariates[::2], treatment[::2], outcome[::2])
+    factual = np.nan
+    if hasattr(candidate, "factual"):
+        factual = candidate.factual(covariates[1::2], treatment[1::2])
+    return candidate.effect(covariates[1::2]), factual, candidate.effect(test_covariates)
+
+
+def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
+    """Mark an S-learner of the book's file at every setting of its grid, the best fit first.
+
+    Returned is one row a setting: its parameters, `cross-validation` (R² of the outcome), and
+    `R²` of the conditional effects.
+    """
+    estimator = read_estimators(names=[name], seed=seed)[name].estimator
+    if not isinstance(estimator, SLearner):
+        raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
+    data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome
+    fits, rows = search.scores(np.column_stack(data[:2]), data[2]), []
+    parameters = ParameterGrid(search.grid)
+    for setting, chosen, fit in zip(search.settings(), parameters, fits, strict=True):
+        one = SLearner(Search(setting, scored=False)).fit(*data)
+        effects = one.effect(study.test_covariates.to_numpy())[:, None]
+        rows.append({key.removeprefix("learner__"): value for key, value in chosen.items()})
+        r2 = compare(effects, study.difference, bootstraps=0)["R²"][0, 0]
+        rows[-1] |= {"cross-validation": fit, "R²": r2}
+    return pd.DataFrame(rows).sort_values("cross-validation", ascending=False, ignore_index=True)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
@@ -220,29 +228,3 @@ def over_studies(found: list[pd.DataFrame]) -> pd.DataFrame:
         mean, half = values.mean(axis=1), values.sem(axis=1) * stats.t.ppf(0.975, len(found) - 1)
         table |= {name: mean, f"{name} lower": mean - half, f"{name} upper": mean + half}
     return pd.DataFrame(table)
-
-
-def independent_studies(
-    simulator: Simulator,
-    n_samples: int,
-    n_studies: int,
-    n_test: int,
-    repeats: int,
-    adjustment: str = "full",
-    seed: int = 0,
-) -> Iterator[Study]:
-    """Draw at least two studies of other people each, with the same test subjects for all.
-
-    A study has `n_samples` observational subjects, in all arms of the treatment; the test
-    subjects have `repeats` Monte-Carlo futures each. `seed` seeds a sequence that gives every
-    world its own; more studies leave the first ones as they are.
-    """
-    check_count("n_studies", n_studies, least=2)
-    seeds = np.random.SeedSequence(seed).generate_state(2 + n_studies).tolist()
-    test, futures, *worlds = seeds
-    _, control, treated, _ = effect_data(simulator, n_test, test_seed=test)
-    subjects = simulator.sample(n_test, TREATED_STEP + 1, test)
-    truth = true_effects(simulator, subjects, repeats, seed=futures).mean
-    for world in worlds:
-        seen = cohort(simulator.sample(n_samples, 7, world))
-        yield read_study(seen, control, treated, adjustment, truth=truth)

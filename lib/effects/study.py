@@ -6,269 +6,314 @@ They are marked on other subjects, of whom both outcomes are known.
 
 import os
 import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from lib.errors import InputError, one_of
-from lib.income.study import FULL_ADJUSTMENT, MINIMAL_ADJUSTMENT
+from lib.files import atomic_write, read_table, write_parquet
 
-#: The adjustment sets of the paper, by name (its Section 4.1).
+#: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
+FULL_ADJUSTMENT = (
+    *("native-country", "sex", "race", "age", "education", "workclass", "occupation"),
+    *("marital-status", "relationship", "capital-net", "hours-per-week", "education-num"),
+    *("income_prev", "studies_prev"),
+)
+#: … or the direct causes of the treatment alone.
+MINIMAL_ADJUSTMENT = ("age", "education-num", "sex", "relationship", "income_prev", "studies_prev")
+
+#: The adjustment sets of the paper, by name.
 ADJUSTMENT_SETS = {"full": FULL_ADJUSTMENT, "minimal": MINIMAL_ADJUSTMENT}
 
 #: The arms of the paper: without and with the treatment.
 ARMS = ("No studies", "Full-time studies")
 
+#: The groups of the paper's Task 3; only this column may be absent.
+GROUP = "education-num"
 
-class Study(NamedTuple):
-    """What estimators learn from, and what they are marked against.
+#: What pandas infers of the values of a covariate that can be read in one way only.
+KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "empty"}
+
+
+@dataclass(frozen=True)
+class TrueEffects:
+    """Monte-Carlo effects of m subjects, in the unit of the outcome.
+
+    Mean and variance of each subject's differences, treated less control, over `repeats` runs of
+    its future.
+
+    Examples
+    --------
+    >>> TrueEffects(np.array([0.0, 4.0]), np.array([4.0, 4.0]), repeats=2).ceiling
+    0.6
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    repeats: int
+
+    @property
+    def variance_of_effects(self) -> float:
+        r"""Return Var(τ), cleared of the noise that K repeats leave in the means.
+
+        .. math::
+            \widehat{\mathrm{Var}}(\tau)
+            = \max\Bigl(0, \widehat{\mathrm{Var}}(\bar d_i) - \frac1K \overline{s_i^2}\Bigr)
+        """
+        return max(0.0, float(self.mean.var(ddof=1) - self.variance.mean() / self.repeats))
+
+    @property
+    def ceiling(self) -> float:
+        """Return the R² of the true effects against single differences; nan if none varies."""
+        total = self.variance_of_effects + float(self.variance.mean())
+        return self.variance_of_effects / total if total > 0 else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    r"""Tables, a question about them and, if known, its answer; checked when it is made.
+
+    `dataclasses.replace(study, adjustment="minimal")` asks another question of the same tables.
 
     Attributes
     ----------
-    covariates : pandas.DataFrame
-        n rows: numbers standardised, categories one-hot; the columns of the adjustment set.
-    treatment : numpy.ndarray, shape (n,)
-        1.0 for the treated, 0.0 for the controls.
-    outcome : numpy.ndarray, shape (n,)
-        In its own unit, US dollars in IncomeSCM.
-    test_covariates : pandas.DataFrame
-        m rows, encoded as the n were.
-    difference : numpy.ndarray, shape (m,)
-        The sampled effect of every test subject, with minus without the treatment.
-    groups : numpy.ndarray or None, shape (m,)
-        The groups of Task 3, levels of education in the paper.
-    truth : numpy.ndarray or None, shape (m,)
-        The Monte-Carlo effect of every test subject.
-    missing : dict of str to int
-        Covariates with missing values that were not filled in, and how many.
-    probabilities : numpy.ndarray or None, shape (n,)
-        The true probability of the arm that each of the n subjects took, among all arms.
-    """
-
-    covariates: pd.DataFrame
-    treatment: np.ndarray
-    outcome: np.ndarray
-    test_covariates: pd.DataFrame
-    difference: np.ndarray
-    groups: np.ndarray | None
-    truth: np.ndarray | None
-    missing: dict[str, int]
-    probabilities: np.ndarray | None
-
-
-def read_study(
-    observational: pd.DataFrame | str | os.PathLike,
-    control: pd.DataFrame | str | os.PathLike,
-    treated: pd.DataFrame | str | os.PathLike,
-    adjustment: str | list[str] | tuple[str, ...] = "full",
-    arms: tuple[str, str] = ARMS,
-    treatment: str = "studies",
-    outcome: str = "income",
-    group: str | None = "education-num",
-    truth: np.ndarray | None = None,
-    probabilities: pd.DataFrame | None = None,
-    impute: bool = False,
-) -> Study:
-    r"""Read three tables as one study, and check that they can be.
-
-    A number is standardised, :math:`(x - \bar x) / s_x`, with the mean and the
-    standard deviation of the rows that estimation uses; a category becomes one column
-    a level seen there.
-
-    Parameters
-    ----------
-    observational : pandas.DataFrame or path of a CSV or Parquet file
-        One row a subject: covariates, treatment, outcome. Other arms are left out.
-    control, treated : pandas.DataFrame or path
-        The same subjects without and with the treatment.
-    adjustment : {"full", "minimal"} or list of str
+    observational : pandas.DataFrame
+        One row a subject: covariates, treatment, outcome. Only the n rows in the arms are used.
+    control, treated : pandas.DataFrame
+        The same m other subjects without and with the treatment.
+    adjustment : {"full", "minimal"} or sequence of str
         The covariates.
     arms : tuple of str
         The control's level of the treatment, and the treated's.
-    treatment, outcome : str
-        Columns.
-    group : str, optional
-        A column of the test subjects to average effects by; left out if they lack it.
-    truth : array of shape (m,), optional
+    treatment, outcome, group : str
+        Columns; the last, of the test subjects, to average effects by, may be None.
+    truth : TrueEffects or array of shape (m,), optional
         Monte-Carlo effects of the test subjects.
     probabilities : pandas.DataFrame, optional
         The true probability of every level of the treatment, one row a row of `observational`.
     impute : bool
         Fill missing covariates in: a number becomes the mean, a category none of its levels, and
         a column `… missing` says where.
+    covariates, test_covariates : pandas.DataFrame
+        Derived, as is what follows. The n and the m subjects: numbers standardised by the n,
+        categories one-hot; a level that only the m have has no column.
+    arm, outcomes : numpy.ndarray, shape (n,)
+        1.0 for the treated, 0.0 for the controls; and what became of them.
+    difference : numpy.ndarray, shape (m,)
+        The sampled effect, with less without the treatment.
+    groups, effects : numpy.ndarray or None, shape (m,)
+        The groups, and the true effects.
+    arm_probability : numpy.ndarray or None, shape (n,)
+        The true probability, among all levels, of the arm that was taken.
+    missing : dict of str to int
+        Covariates with missing values that are not filled in, and how many.
 
-    Returns
-    -------
-    Study
-
-    Raises
-    ------
-    InputError
-        If a column is missing or not of the right type, an arm has no rows, a value of the
-        treatment or the outcome is missing, or control and treated are not the same subjects.
-
-    Warns
-    -----
-    UserWarning
-        If control and treated differ in a few covariates; the test covariates are the control's.
+    Tables that cannot be read as a study, or can be in more than one way, are refused. If control
+    and treated differ in a few covariates, the control's count, with a warning.
 
     Examples
     --------
     >>> seen = pd.DataFrame({"age": [20, 40, 30], "studies": ["no", "yes", "no"]})
     >>> seen = seen.assign(income=[1.0, 5.0, 3.0])
-    >>> study = read_study(seen, seen, seen.assign(income=9), ["age"], ("no", "yes"))
+    >>> study = Study(seen, seen, seen.assign(income=9), ["age"], ("no", "yes"))
     >>> study.covariates["age"].round(2).tolist(), study.difference.tolist()
     ([-1.22, 1.22, 0.0], [8.0, 4.0, 6.0])
     """
-    if isinstance(adjustment, str):
-        if adjustment not in ADJUSTMENT_SETS:
-            raise InputError(f"adjustment {adjustment!r} is unknown: {one_of(ADJUSTMENT_SETS)}")
-        adjustment = ADJUSTMENT_SETS[adjustment]
-    names = list(adjustment)
-    if not names:
-        raise InputError("the adjustment set must name at least one covariate: found none")
-    for name in (treatment, outcome):
-        if name in names:
+
+    observational: pd.DataFrame
+    control: pd.DataFrame
+    treated: pd.DataFrame
+    adjustment: str | Sequence[str] = "full"
+    arms: tuple[str, str] = ARMS
+    treatment: str = "studies"
+    outcome: str = "income"
+    group: str | None = GROUP
+    truth: TrueEffects | np.ndarray | None = None
+    probabilities: pd.DataFrame | None = None
+    impute: bool = False
+
+    def __post_init__(self) -> None:
+        names, m = self._adjustment_set(), len(self.control)
+        seen, control, treated = self._tables().values()
+        for which, table in self._tables().items():
+            _check_columns(which, table, names, self.outcome)
+        used = self._rows_in_arms()
+        if self.group not in (None, GROUP, *control):
+            raise InputError(f"group {self.group!r} is unknown: {one_of(control)}")
+        truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
+        if truth is not None and np.shape(truth) != (m,):
+            found = f"found shape {np.shape(truth)}"
+            raise InputError(f"truth must have one effect a test subject, {m:,}: {found}")
+        _check_same_subjects(control[names], treated[names])
+        for name in names:
+            _check_covariate(name, *(table[name] for table in (seen, control, treated)))
+        rows = seen[used]
+        absent = rows[names].isna().sum() + control[names].isna().sum()
+        covariates, test_covariates = _encoded(rows[names], control[names], self.impute)
+        arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
+        vars(self).update(
+            covariates=covariates,
+            test_covariates=test_covariates,
+            arm=arm,
+            outcomes=rows[self.outcome].to_numpy(dtype=float),
+            difference=(treated[self.outcome].to_numpy() - control[self.outcome]).to_numpy(float),
+            groups=control[self.group].to_numpy() if self.group in control else None,
+            effects=None if truth is None else np.asarray(truth, dtype=float),
+            arm_probability=self._probability_of(arm, used),
+            missing={} if self.impute else absent[absent > 0].to_dict(),
+        )
+
+    def to_parquet(self, folder: str | os.PathLike) -> Path:
+        """Write one file a table, and `propensities` if known, into a folder; return it."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in (self._tables() | {"propensities": self.probabilities}).items():
+            if table is not None:
+                with atomic_write(folder / f"{name}.parquet") as beside:
+                    write_parquet(beside, [table])
+        return folder
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {name: getattr(self, name) for name in ("observational", "control", "treated")}
+
+    def _adjustment_set(self) -> list[str]:
+        names = self.adjustment
+        if isinstance(names, str):
+            if names not in ADJUSTMENT_SETS:
+                raise InputError(f"adjustment {names!r} is unknown: {one_of(ADJUSTMENT_SETS)}")
+            names = ADJUSTMENT_SETS[names]
+        if not list(names):
+            raise InputError("the adjustment set must name at least one covariate: found none")
+        for name in {self.treatment, self.outcome} & set(names):
             raise InputError(f"the adjustment set must not hold {name!r}, which it adjusts")
-    tables = {
-        "observational": _table(observational),
-        "control": _table(control),
-        "treated": _table(treated),
-    }
-    for which, table in tables.items():
-        needed = [*names, outcome] if which != "observational" else [*names, treatment, outcome]
-        _check(table, which, needed, outcome)
-    seen, without, with_ = tables.values()
-    if seen[treatment].isna().any():
-        raise InputError(
-            f"column {treatment!r} has {seen[treatment].isna().sum():,} missing values"
-        )
-    taken = seen[treatment].astype(object)
-    for arm in arms:
-        if not (taken == arm).any():
-            raise InputError(f"arm {arm!r} of {treatment!r} has no rows: {one_of(taken.unique())}")
-    if arms[0] == arms[1]:
-        raise InputError(f"the two arms must differ: found {arms[0]!r} twice")
-    _check_same_subjects(without, with_, names)
-    if truth is not None and np.shape(truth) != (len(without),):
-        raise InputError(
-            f"truth must have one effect a test subject, {len(without):,}: "
-            f"found shape {np.shape(truth)}"
-        )
-    used = taken.isin(arms).to_numpy()
-    rows, is_treated = seen[used], (taken[used] == arms[1]).to_numpy()
-    covariates, test_covariates = _encoded(rows[names], without[names], impute)
-    missing = 0 if impute else rows[names].isna().sum() + without[names].isna().sum()
-    missing = pd.Series(missing, index=names)
-    if probabilities is not None:
-        _check_probabilities(probabilities, arms, len(seen))
-        both = probabilities[list(arms)].to_numpy()[used]
-        probabilities = np.where(is_treated, both[:, 1], both[:, 0])
-    return Study(
-        covariates,
-        is_treated.astype(float),
-        rows[outcome].to_numpy(dtype=float),
-        test_covariates,
-        with_[outcome].to_numpy(dtype=float) - without[outcome].to_numpy(dtype=float),
-        without[group].to_numpy() if group in without else None,
-        None if truth is None else np.asarray(truth, dtype=float),
-        missing[missing > 0].to_dict(),
-        probabilities,
-    )
+        return list(names)
+
+    def _rows_in_arms(self) -> np.ndarray:
+        _check_columns("observational", self.observational, [self.treatment], self.outcome)
+        name, taken = self.treatment, self.observational[self.treatment].astype(object)
+        if count := taken.isna().sum():
+            raise InputError(f"column {name!r} has {count:,} missing values")
+        for arm in self.arms:
+            if not (taken == arm).any():
+                raise InputError(f"arm {arm!r} of {name!r} has no rows: {one_of(taken.unique())}")
+        if self.arms[0] == self.arms[1]:
+            raise InputError(f"the two arms must differ: found {self.arms[0]!r} twice")
+        _check_spelling(name, taken)
+        return taken.isin(self.arms).to_numpy()
+
+    def _probability_of(self, arm: np.ndarray, used: np.ndarray) -> np.ndarray | None:
+        table, n = self.probabilities, len(used)
+        if table is None:
+            return None
+        if lacking := [name for name in self.arms if name not in table]:
+            raise InputError(f"probabilities lack the arm {lacking[0]!r}: {one_of(table)}")
+        if len(table) != n:
+            rule = f"probabilities must have one row a seen subject, {n:,}"
+            raise InputError(f"{rule}: found {len(table):,}")
+        both = table[list(self.arms)].to_numpy(dtype=float)
+        taken = np.where(arm == 1, both[used, 1], both[used, 0])
+        wrong = [*both[~((both >= 0) & (both <= 1))], *taken[taken == 0]]
+        if wrong:
+            rule = "probabilities must be within 0 and 1, and above 0 of what was taken"
+            raise InputError(f"{rule}: found {wrong[0]}")
+        return taken
 
 
-def _table(source: pd.DataFrame | str | os.PathLike) -> pd.DataFrame:
-    if isinstance(source, pd.DataFrame):
-        return source
-    path = Path(source)
-    text = dict.fromkeys((".csv", ".gz", ".zip"), pd.read_csv)
-    readers = text | {".parquet": pd.read_parquet}
-    if path.suffix not in readers:
-        raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
-    if not path.is_file():
-        raise InputError(f"file {path} does not exist")
-    return readers[path.suffix](path)
+def read_study(observational, control, treated, **fields) -> Study:
+    """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them."""
+    given = (observational, control, treated)
+    tables = (one if isinstance(one, pd.DataFrame) else read_table(one) for one in given)
+    return Study(*tables, **fields)
 
 
-def _check(table: pd.DataFrame, which: str, needed: list[str], outcome: str) -> None:
-    for name in needed:
-        if name not in table:
-            raise InputError(
-                f"the {which} table lacks column {name!r}: found {', '.join(map(str, table))}"
-            )
+def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
+    if lacking := [name for name in (*names, outcome) if name not in table]:
+        found = ", ".join(map(str, table))
+        raise InputError(f"the {which} table lacks column {lacking[0]!r}: found {found}")
     if table.empty:
         raise InputError(f"the {which} table has no rows")
     column = table[outcome]
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         raise InputError(f"outcome {outcome!r} must be numbers: found {column.iloc[0]!r}")
-    wrong = int((~np.isfinite(column.to_numpy(dtype=float))).sum())
-    if wrong:
-        raise InputError(
-            f"outcome {outcome!r} of the {which} table has {wrong:,} values that are missing or "
-            "not finite"
-        )
+    if wrong := int((~np.isfinite(column.to_numpy(dtype=float))).sum()):
+        found = f"{wrong:,} values that are missing or not finite"
+        raise InputError(f"outcome {outcome!r} of the {which} table has {found}")
 
 
-def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame, names: list[str]) -> None:
+def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
+    rule = "control and treated must be the same subjects"
     if len(control) != len(treated):
-        raise InputError(
-            "control and treated must be the same subjects: found "
-            f"{len(control):,} and {len(treated):,} rows"
-        )
-    differ = {}
-    for name in names:
-        one, other = (table[name].astype(object).to_numpy() for table in (control, treated))
-        if count := int(((one != other) & ~(pd.isna(one) & pd.isna(other))).sum()):
-            differ[name] = count
-    if not differ:
+        raise InputError(f"{rule}: found {len(control):,} and {len(treated):,} rows")
+    one, other = (table.astype(object).reset_index(drop=True) for table in (control, treated))
+    differ = ((one != other) & ~(one.isna() & other.isna())).sum()
+    differ = differ[differ > 0]
+    if differ.empty:
         return
     found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
+    rows = [sorted(map(str, table.to_numpy().tolist())) for table in (one, other)]
     # Simulators that share noise by a common seed alone lose step once an arm has drawn once
     # more, so that a covariate drawn later in the same year may differ.
-    if 2 * len(differ) > len(names):
-        raise InputError(
-            f"control and treated must be the same subjects in the same order: {found}"
-        )
-    warnings.warn(
-        f"control and treated differ, the control's values are used: {found}", stacklevel=3
-    )
+    if 2 * len(differ) > len(control.columns) or rows[0] == rows[1]:
+        raise InputError(f"{rule} in the same order: {found}")
+    warnings.warn(f"control and treated differ, the control's values count: {found}", stacklevel=5)
 
 
-def _check_probabilities(table: pd.DataFrame, arms: tuple[str, str], n: int) -> None:
-    for arm in arms:
-        if arm not in table:
-            raise InputError(f"probabilities lack the arm {arm!r}: {one_of(table)}")
-    if len(table) != n:
-        raise InputError(
-            f"probabilities must have one row a seen subject, {n:,}: found {len(table):,}"
-        )
+def _check_covariate(name: str, seen: pd.Series, *others: pd.Series) -> None:
+    """Refuse a column that could be read in two ways, within a table or between them."""
+    values = pd.concat([column.astype(object) for column in (seen, *others)]).dropna()
+    kind, levels = pd.api.types.infer_dtype(values), pd.Series(values.unique())
+    if kind not in KINDS:
+        found = ", ".join(sorted({type(value).__name__ for value in values}))
+        rule = "must hold numbers, or text, or truth values, the same in all tables"
+        raise InputError(f"covariate {name!r} {rule}: found {found}")
+    if kind == "string":
+        _check_spelling(name, levels)
+        strange = levels[pd.to_numeric(levels, errors="coerce").isna()]
+        if not isinstance(seen.dtype, pd.CategoricalDtype) and 0 < 2 * len(strange) < len(levels):
+            found = f"{strange.iloc[0]!r} among them; categories would be a pandas Categorical"
+            raise InputError(
+                f"covariate {name!r} is text, but most levels are numbers: found {found}"
+            )
+    elif np.isinf(levels.astype(float)).any():
+        raise InputError(f"covariate {name!r} has values that are not finite")
 
 
-def _encoded(
-    rows: pd.DataFrame, others: pd.DataFrame, impute: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Encode both by what the first hold; a level that only the others have has no column."""
-    here, there = {}, {}
-    for name in rows:
-        column, other = rows[name], others[name]
-        if impute and (column.isna().any() or other.isna().any()):
-            for encoded, values in ((here, column), (there, other)):
-                encoded[f"{name} missing"] = values.isna().to_numpy(dtype=float)
-        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-            if not pd.api.types.is_numeric_dtype(other):
-                raise InputError(f"covariate {name!r} must be numbers: found {other.iloc[0]!r}")
-            mean, deviation = column.mean(), column.std(ddof=0) or 1.0
-            for encoded, values in ((here, column), (there, other)):
-                encoded[name] = (values.to_numpy(dtype=float) - mean) / deviation
-                if np.isinf(encoded[name]).any():
-                    raise InputError(f"covariate {name!r} has values that are not finite")
-            continue
-        for level in sorted(column.dropna().astype(str).unique()):
-            for encoded, values in ((here, column), (there, other)):
-                is_level = (values.astype(str) == level).to_numpy(dtype=float)
-                encoded[f"{name} = {level}"] = np.where(values.isna(), np.nan, is_level)
-    if impute:  # a standardised number of 0 is the mean
-        here, there = ({k: np.nan_to_num(v) for k, v in e.items()} for e in (here, there))
-    return pd.DataFrame(here), pd.DataFrame(there)
+def _check_spelling(name: str, levels: pd.Series) -> None:
+    """Refuse levels that are told apart by capitals or spaces only."""
+    known: dict[str, str] = {}
+    for level in levels.unique():
+        other = known.setdefault(str(level).strip().casefold(), level)
+        if other != level:
+            raise InputError(f"column {name!r} spells one level in two ways: {other!r}, {level!r}")
+
+
+def _encoded(seen: pd.DataFrame, tests: pd.DataFrame, impute: bool) -> list[pd.DataFrame]:
+    """Encode both by what the first hold.
+
+    Not by scikit-learn's transformers: to its one-hot encoder a missing category is a level or
+    none, but trees want it to be missing in all the columns of the category.
+    """
+    n, both, encoded = len(seen), pd.concat([seen, tests], ignore_index=True), []
+    for name, column in both.items():
+        absent, kind = column.isna().to_numpy(), pd.api.types.infer_dtype(seen[name])
+        if impute and absent.any():
+            encoded.append((f"{name} missing", absent.astype(float)))
+        if kind in ("boolean", "string", "categorical", "empty"):
+            values = column.astype(object).to_numpy()
+            for level in sorted(column[:n].dropna().unique(), key=str):
+                is_level = np.where(absent, np.nan, (values == level).astype(float))
+                encoded.append((f"{name} = {level}", is_level))
+        else:
+            values = column.to_numpy(dtype=float)
+            known = values[:n][~absent[:n]]
+            encoded.append((name, (values - known.mean()) / (known.std() or 1.0)))
+    for name, count in Counter(name for name, _ in encoded).most_common(1):
+        if count > 1:
+            raise InputError(f"two covariates are encoded as {name!r}: rename one of them")
+    table = pd.DataFrame(dict(encoded))
+    table = table.fillna(0.0) if impute else table  # a standardised number of 0 is the mean
+    return [table[:n], table[n:].reset_index(drop=True)]

@@ -3,17 +3,20 @@
 import os
 from pathlib import Path
 
+import joblib
+
 from lib import ROOT
 from lib.adult import load_adult
 from lib.cache import cached
 from lib.errors import InputError, one_of
 from lib.files import read_table
 from lib.income.mechanisms import MECHANISMS
+from lib.income.study import draw_studies, draw_study
 from lib.scm import Simulator
 from lib.scm.mechanisms import Column, Mechanism, Parents
 from lib.scm.simulator import fit_mechanism
 
-__all__ = ["MECHANISMS", "SPECIFICATIONS", "fitted_simulator"]
+__all__ = ["MECHANISMS", "SPECIFICATIONS", "draw_studies", "draw_study", "fitted_simulator"]
 
 #: The folder of the specifications that ship with the book.
 SPECIFICATIONS = ROOT / "data" / "specs"
@@ -55,8 +58,11 @@ def fitted_simulator(
     if not path.is_file():
         known = one_of([*shipped, "a path"])
         raise InputError(f"specification {specification!r} is unknown: {known}")
-    simulator = Simulator.from_yaml(path, coupling, types=MECHANISMS)
-    return simulator.fit(load_adult() if table is None else read_table(table), seed, _fit)
+    frame = load_adult() if table is None else read_table(table)
+    simulator = Simulator.from_yaml(path, coupling, types=MECHANISMS).fit(frame, seed, _fit)
+    # What made the fit: two loads of one simulator differ in their bytes.
+    simulator.recipe_ = joblib.hash([path.read_text(encoding="utf-8"), frame, seed])
+    return simulator
 
 
 _kept = cached(fit_mechanism)

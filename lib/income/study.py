@@ -22,27 +22,17 @@ R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1) - Y(0))`, the *ceiling*.
 Steps are counted from 0; the paper's t is one higher.
 """
 
-import os
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError
-from lib.files import atomic_write, write_parquet
+from lib.cache import cached
+from lib.effects.study import ARMS, Study, TrueEffects
+from lib.errors import InputError, check_count
 from lib.income.characteristics import cohort
-from lib.income.mechanisms import FULL_TIME, NO_STUDIES
 from lib.scm import Simulator
-
-#: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
-FULL_ADJUSTMENT = (
-    *("native-country", "sex", "race", "age", "education", "workclass", "occupation"),
-    *("marital-status", "relationship", "capital-net", "hours-per-week", "education-num"),
-    *("income_prev", "studies_prev"),
-)
-#: … or the direct causes of the treatment alone.
-MINIMAL_ADJUSTMENT = ("age", "education-num", "sex", "relationship", "income_prev", "studies_prev")
 
 #: The step of the treatment.
 TREATED_STEP = 1
@@ -55,121 +45,71 @@ DATA_SETS = {
 }
 
 
-class EffectData(NamedTuple):
-    """What estimators see, and what they are marked against.
+@dataclass(frozen=True, eq=False)
+class DrawnStudy(Study):
+    """A study that knows how it was drawn: the arguments of :func:`draw_study`."""
 
-    Attributes
-    ----------
-    observational : pandas.DataFrame
-        One row a subject of the seen world: covariates at step 1, `income_prev` and
-        `studies_prev` of step 0, `studies` at step 1, `income` (US dollars) at the end.
-    control, treated : pandas.DataFrame
-        The same subjects, one row each, without and with the treatment.
-    propensities : pandas.DataFrame
-        The true probability of every level of `studies`, of the observational subjects.
-    """
+    drawn: dict = field(default_factory=dict, repr=False)
 
-    observational: pd.DataFrame
-    control: pd.DataFrame
-    treated: pd.DataFrame
-    propensities: pd.DataFrame
-
-    def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write one file a table into a folder, which is made if need be, and return it.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> data = EffectData(*[pd.DataFrame({"income": [1.0]})] * 4)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     sorted(path.stem for path in data.to_parquet(folder).iterdir())
-        ['control', 'observational', 'propensities', 'treated']
-        """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, table in self._asdict().items():
-            with atomic_write(folder / f"{name}.parquet") as beside:
-                write_parquet(beside, iter([table]))
-        return folder
+    def redrawn(self, **changes) -> "DrawnStudy":
+        """Draw it again, with some arguments changed and all else, chance included, as it was."""
+        return draw_study(**self.drawn | changes)
 
 
-def effect_data(
+def draw_study(
     simulator: Simulator,
     n: int = 50_000,
     horizon: int = 7,
     seed: int = 0,
     test_seed: int = 1,
-    treatment: str = FULL_TIME,
-    control: str = NO_STUDIES,
-) -> EffectData:
-    """Sample the observational and the two interventional data sets.
+    n_test: int | None = None,
+    repeats: int = 0,
+    adjustment: str | Sequence[str] = "full",
+    arms: tuple[str, str] = ARMS,
+    truth_seed: int = 2,
+) -> DrawnStudy:
+    """Draw who is seen, and the test subjects in both arms, with all that is true of them.
 
     Parameters
     ----------
     simulator : Simulator
         Fitted to a specification of IncomeSCM.
-    n : int
-        Subjects of each data set.
+    n, n_test : int
+        Subjects seen; test subjects, as many by default.
     horizon : int
         Steps; income is read at the last. 7 in the paper, 4 in its short variant.
-    seed, test_seed : int
-        Of the seen world, and of the two done ones, which share it.
-    treatment, control : str
-        Levels of `studies`.
-
-    Raises
-    ------
-    InputError
-        If the horizon ends before the effect can begin, or as
-        :meth:`~lib.scm.simulator.Simulator.sample` does.
-    """
-    if horizon <= TREATED_STEP:
-        raise InputError(f"horizon must be at least {TREATED_STEP + 1}: found {horizon}")
-    last = horizon - 1
-    seen = simulator.sample(n, horizon, seed)
-    arms = [
-        cohort(
-            simulator.sample(n, horizon, test_seed, do={"studies": {TREATED_STEP: arm}}),
-            TREATED_STEP,
-            last,
-        )
-        for arm in (control, treatment)
-    ]
-    propensities = simulator.probabilities("studies", seen, TREATED_STEP)
-    return EffectData(cohort(seen, TREATED_STEP, last), *arms, propensities)
-
-
-class TrueEffects(NamedTuple):
-    """Monte-Carlo effects of subjects.
-
-    Attributes
-    ----------
-    mean : numpy.ndarray, shape (n,)
-        The mean difference of each subject, US dollars.
-    variance : numpy.ndarray, shape (n,)
-        The variance of a single difference of each subject.
+    seed, test_seed, truth_seed : int
+        Of the seen world, of the two done ones, which share it, and of Monte-Carlo futures.
     repeats : int
-        How often each subject's future was run.
+        Monte-Carlo futures of each test subject; with none, true effects stay unknown.
+
+    Notes
+    -----
+    What a simulator of :func:`~lib.income.fitted_simulator` has drawn is kept on disk.
     """
+    n_test = n if n_test is None else n_test
+    drawn = dict(locals())
+    check_count("horizon", horizon, least=TREATED_STEP + 1)
+    seen = _kept(_seen, simulator, n, horizon, seed)
+    done = _kept(_done, simulator, n_test, horizon, test_seed, arms, repeats, truth_seed)
+    return DrawnStudy(**seen, **done, adjustment=adjustment, arms=arms, drawn=drawn)
 
-    mean: np.ndarray
-    variance: np.ndarray
-    repeats: int
 
-    @property
-    def variance_of_effects(self) -> float:
-        r"""Return Var(τ), cleared of the noise that K repeats leave in the means.
+def draw_studies(
+    simulator: Simulator, n: int, n_studies: int, seed: int = 0, **options
+) -> Iterator[DrawnStudy]:
+    """Draw two studies or more of other people each, with the same test subjects for all.
 
-        .. math::
-            \widehat{\mathrm{Var}}(\tau)
-            = \widehat{\mathrm{Var}}(\bar d_i) - \frac1K \overline{s_i^2}
-        """
-        return float(self.mean.var(ddof=1) - self.variance.mean() / self.repeats)
-
-    @property
-    def ceiling(self) -> float:
-        """Return the R² that the true effects have against single differences."""
-        return self.variance_of_effects / (self.variance_of_effects + float(self.variance.mean()))
+    `seed` gives every world its own, and more studies leave the first ones as they are; `options`
+    are others of :func:`draw_study`.
+    """
+    check_count("n_studies", n_studies, least=2)
+    test, futures, *seeds = np.random.SeedSequence(seed).generate_state(2 + n_studies).tolist()
+    first = draw_study(simulator, n, seed=seeds[0], test_seed=test, truth_seed=futures, **options)
+    yield first
+    for other in seeds[1:]:
+        seen = _kept(_seen, simulator, n, first.drawn["horizon"], other)
+        yield replace(first, **seen, drawn=first.drawn | {"seed": other})
 
 
 def true_effects(
@@ -178,58 +118,27 @@ def true_effects(
     repeats: int,
     horizon: int = 7,
     seed: int = 2,
-    treatment: str = FULL_TIME,
-    control: str = NO_STUDIES,
+    arms: tuple[str, str] = ARMS,
 ) -> TrueEffects:
-    """Run the future of subjects many times in both arms, with shared noise.
+    """Run the future of a world's subjects many times in both arms, with shared noise.
 
-    Parameters
-    ----------
-    simulator : Simulator
-    world : pandas.DataFrame
-        What :meth:`~lib.scm.simulator.Simulator.sample` returned, with steps 0 and 1;
-        what is done to `studies` at step 1 does not matter.
-    repeats : int
-        K, at least 2.
-    horizon : int
-    seed : int
-        Of the futures; other than that of the world, or the first repeat is its own future.
-    treatment, control : str
-        Levels of `studies`.
-
-    Returns
-    -------
-    TrueEffects
-        In the order of the subjects of `world`.
-
-    Raises
-    ------
-    InputError
-        If `repeats` is below 2, or the world lacks a step.
+    The world must have steps 0 and 1; what is done to `studies` at step 1 does not matter. There
+    are at least two repeats, and `seed` must not be that of the world, or the first repeat is its
+    own future.
     """
-    if repeats < 2:
-        raise InputError(f"repeats must be at least 2: found {repeats}")
+    check_count("repeats", repeats, least=2)
     before, now = (world[world["t"] == t].reset_index(drop=True) for t in (0, TREATED_STEP))
     if len(before) != len(now) or now.empty:
         raise InputError(f"the world must have every subject at steps 0 and {TREATED_STEP}")
-    n = len(now)
     # All that comes before studies stays as it was; income of step 1 already depends on them.
-    past = {
-        name: {TREATED_STEP: now[name].array}
-        for name in simulator.kinds_
-        if name not in ("studies", "income")
-    }
+    names = [name for name in simulator.kinds_ if name not in ("studies", "income")]
+    past, n = {name: {TREATED_STEP: now[name].array} for name in names}, len(now)
     mean, squares = np.zeros(n), np.zeros(n)
     for k in range(repeats):
         incomes = []
-        for arm in (control, treatment):
-            future = simulator.sample(
-                horizon=horizon,
-                seed=seed,
-                start=before,
-                do=past | {"studies": {TREATED_STEP: arm}},
-                first=k * n,
-            )
+        for arm in arms:
+            do = past | {"studies": {TREATED_STEP: arm}}
+            future = simulator.sample(None, horizon, seed, do, start=before, first=k * n)
             incomes.append(future.loc[future["t"] == horizon - 1, "income"].to_numpy())
         difference = incomes[1] - incomes[0]
         # Welford's recurrence: exact means and variances without keeping every difference.
@@ -237,3 +146,35 @@ def true_effects(
         mean += step / (k + 1)
         squares += step * (difference - mean)
     return TrueEffects(mean, squares / (repeats - 1), repeats)
+
+
+class _MadeBy:
+    """A simulator that the cache tells by its recipe: its bytes differ from load to load."""
+
+    def __init__(self, simulator):
+        self.simulator = simulator
+
+    def __getstate__(self):
+        return self.simulator.recipe_, self.simulator.coupling
+
+
+def _kept(draw, simulator, *arguments) -> dict:
+    """Draw a part of a study, or find it on disk if it is known what made the simulator."""
+    known = getattr(simulator, "recipe_", None) is not None
+    return (draw if known else draw.__wrapped__)(_MadeBy(simulator), *arguments)
+
+
+@cached
+def _seen(made_by, n, horizon, seed) -> dict:
+    world = made_by.simulator.sample(n, horizon, seed)
+    probabilities = made_by.simulator.probabilities("studies", world, TREATED_STEP)
+    return {"observational": cohort(world), "probabilities": probabilities}
+
+
+@cached
+def _done(made_by, n, horizon, seed, arms, repeats, truth_seed) -> dict:
+    sample, truth = made_by.simulator.sample, None
+    worlds = [sample(n, horizon, seed, {"studies": {TREATED_STEP: arm}}) for arm in arms]
+    if repeats:  # the past is the same in both arms
+        truth = true_effects(made_by.simulator, worlds[0], repeats, horizon, truth_seed, arms)
+    return {"control": cohort(worlds[0]), "treated": cohort(worlds[1]), "truth": truth}

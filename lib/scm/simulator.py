@@ -118,6 +118,7 @@ class Simulator(BaseEstimator):
         self.table_kinds_ = {name: self._kind(name, table[name]) for name in seen}
         columns = _columns(table, self.table_kinds_)
         self.initial_, self.transition_, self.kinds_ = {}, {}, {}
+        self.recipe_ = None  # whoever knows all that made this fit may name it
 
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
             parents, values = _observed(mechanism, causes, columns), columns.get(mechanism.variable)

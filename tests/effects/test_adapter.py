@@ -1,15 +1,19 @@
 """Estimators from elsewhere: all of EconML that fits, and what does not; options by name."""
 
-import importlib.util
+import importlib
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from lib.effects import estimate, marked, read_study
+from lib import ROOT
+from lib.effects import estimate, evaluate, read_study
 from lib.effects.adapter import adapted
-from lib.effects.estimator_files import build
+from lib.effects.estimator_files import read_estimators
 from lib.errors import InputError
 
 FOREST = {"n_estimators": 40}
@@ -34,11 +38,6 @@ ECONML = {
 }
 
 
-@pytest.fixture
-def econml():
-    return pytest.importorskip("econml")
-
-
 @pytest.fixture(scope="module")
 def world():
     """Covariates, treatment, outcome, and the true effect 2 + z₁."""
@@ -52,7 +51,7 @@ def world():
 
 @pytest.mark.filterwarnings("ignore:The number of features in the final model")
 @pytest.mark.parametrize("name", ECONML)
-def test_every_estimator_of_effects_finds_a_linear_effect(econml, world, name):
+def test_every_estimator_of_effects_finds_a_linear_effect(world, name):
     covariates, treatment, outcome, effect = world
     few = 20 if "orf" in name else 400  # these fit a model for every subject they are asked about
     found = adapted(name, ECONML[name]).fit(covariates, treatment, outcome).effect(covariates[:few])
@@ -60,7 +59,7 @@ def test_every_estimator_of_effects_finds_a_linear_effect(econml, world, name):
     assert np.mean((found - effect[:few]) ** 2) < 0.3 * effect.var()
 
 
-def test_the_list_is_all_that_econml_has(econml):
+def test_the_list_is_all_that_econml_has():
     modules = [importlib.import_module(f"econml.{part}") for part in ("dml", "dr", "metalearners")]
     modules.append(importlib.import_module("econml.orf"))
     has = {
@@ -84,20 +83,12 @@ def test_the_list_is_all_that_econml_has(econml):
         ("econml.dml:DML", {"model_final": "rfr"}, "'fit_intercept' of rfr is unknown"),
     ],
 )
-def test_what_is_refused(econml, name, options, message):
+def test_what_is_refused(name, options, message):
     with pytest.raises(InputError, match=message):
         adapted(name, options)
 
 
-def test_without_econml_one_sentence_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        InputError, match=r'needs EconML.*: python -m pip install -e "\.\[econml\]"'
-    ):
-        adapted("econml.dml:LinearDML", {})
-
-
-def test_names_of_learners_become_learners_with_parameters_and_the_seed(econml):
+def test_names_of_learners_become_learners_with_parameters_and_the_seed():
     options = {"model_y": "rfr", "model_y__max_depth": 3, "model_t": "rfr"}
     made = adapted("econml.dml:LinearDML", options, seed=9).estimator
     assert isinstance(made.model_y, RandomForestRegressor)
@@ -106,12 +97,12 @@ def test_names_of_learners_become_learners_with_parameters_and_the_seed(econml):
     assert (made.random_state, made.discrete_treatment) == (9, True)
 
 
-def test_an_option_outweighs_the_usual(econml):
+def test_an_option_outweighs_the_usual():
     made = adapted("econml.dml:LinearDML", {"random_state": 5, "discrete_treatment": False})
     assert (made.estimator.random_state, made.estimator.discrete_treatment) == (5, False)
 
 
-def test_the_same_seed_gives_the_same_effects(econml, world):
+def test_the_same_seed_gives_the_same_effects(world):
     runs = [
         adapted("econml.dml:CausalForestDML", FOREST, seed).fit(*world[:3]).effect(world[0])
         for seed in (1, 1, 2)
@@ -123,31 +114,47 @@ def test_the_same_seed_gives_the_same_effects(econml, world):
 @pytest.mark.parametrize(
     ("name", "more"), [("T", {}), ("X", {"propensity": ["lr"], "final": ["rfr"]})]
 )
-def test_the_book_and_econml_agree_on_what_a_learner_is(econml, world, name, more):
+def test_the_book_and_econml_agree_on_what_a_learner_is(world, name, more):
     """Two programs that share no code but the base learners."""
     arms = {"control": ["rfr"], "treated": ["rfr"]}
-    ours = build(name, {"estimator": f"{name}-learner", **arms, **more}, seed=4)
+    entry = {"estimator": f"{name}-learner", **arms, **more}
+    ours = read_estimators({"estimators": {name: entry}}, seed=4)[name].estimator
     theirs = adapted(f"econml.metalearners:{name}Learner", {"models": "rfr"}, seed=4)
     ours, theirs = (made.fit(*world[:3]).effect(world[0]) for made in (ours, theirs))
     assert ours == pytest.approx(theirs, rel=1e-9)
 
 
-def test_an_entry_of_an_estimator_file_reaches_the_table_and_is_kept(
-    econml, world, tmp_path, monkeypatch
-):
+def test_an_entry_of_an_estimator_file_reaches_the_table_and_is_kept(world, tmp_path, monkeypatch):
     monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path))
     z, treatment, outcome, effect = world
     control = pd.DataFrame({"a": z[:, 0], "b": z[:, 1], "y": z[:, 0]})
     seen = control.assign(t=treatment.astype(int), y=outcome)
     study = read_study(
-        seen, control, control.assign(y=control["y"] + effect), ["a", "b"], (0, 1), "t", "y"
+        seen,
+        control,
+        control.assign(y=control["y"] + effect),
+        **{"adjustment": ["a", "b"], "arms": (0, 1), "treatment": "t", "outcome": "y"},
     )
     entry = {"estimator": "econml.metalearners:SLearner", "overall_model": "ridge"}
     ask = (study, ["theirs"], {"estimators": {"theirs": entry}})
     found = estimate(*ask, progress=False)
     # Seconds are measured, so that only a kept result has the same ones again.
     assert estimate(*ask, progress=False)["theirs"].seconds == found["theirs"].seconds
-    monkeypatch.setattr("importlib.metadata.version", lambda name: "another")
-    assert estimate(*ask, progress=False)["theirs"].seconds != found["theirs"].seconds
-    table = marked(study, found, bootstraps=10)
-    assert table.loc["theirs", "ATE"] == pytest.approx(effect.mean(), abs=0.2)
+    table = evaluate(study, found, bootstraps=10).set_index("metric")
+    assert table.loc["ATE", "value"] == pytest.approx(effect.mean(), abs=0.2)
+
+
+def test_fitting_leaves_an_estimator_of_econml_as_it_was(world):
+    made = adapted("econml.dml:LinearDML", {"model_y": "ridge", "model_t": "lr"})
+    again = clone(made)
+    first, second = (each.fit(*world[:3]).effect(world[0]) for each in (made, again))
+    assert made.estimator is not made.estimator_
+    np.testing.assert_array_equal(first, second)
+
+
+def test_econml_is_imported_when_it_is_asked_for():
+    code = (
+        "import sys; from lib.effects import labels, read_study; labels();"
+        "assert not any(name.startswith('econml') for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -14,8 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from lib.effects import benchmark
-from lib.income import fitted_simulator
-from lib.income.study import effect_data
+from lib.income import draw_study, fitted_simulator
 
 NUMBERS = ["age", "education-num", "income_prev", "hours-per-week", "capital-net"]
 CATEGORIES = [
@@ -89,8 +88,10 @@ def by_scikit_learn(observational, control, treated, adjustment):
 
 @pytest.mark.parametrize("adjustment", COVARIATES)
 def test_deterministic_estimators_give_what_scikit_learn_gives(adjustment):
-    data = effect_data(fitted_simulator(), 1_200)
-    errors, r2 = by_scikit_learn(*data[:3], adjustment)
-    ours = benchmark(*data[:3], adjustment, errors, bootstraps=0, progress=False)
+    study = draw_study(fitted_simulator(), 1_200)
+    errors, r2 = by_scikit_learn(study.observational, study.control, study.treated, adjustment)
+    options = {"adjustment": adjustment, "estimators": list(errors), "progress": False}
+    ours = benchmark(study, bootstraps=0, **options)
+    ours = ours.pivot_table(index="estimator", columns="metric", values="value")
     assert ours["AE"].to_dict() == pytest.approx(errors, abs=0.5), "to the dollar"
     assert ours.loc["t-ridge", "R²"] == pytest.approx(r2, abs=5e-5)

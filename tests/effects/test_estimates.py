@@ -1,12 +1,19 @@
-"""The whole way: tables in, marks out; kept, resumed, extended by a class of one's own."""
+"""The whole way: tables in, metrics out; kept, resumed, extended by a class of one's own."""
 
+import importlib
+import os
+import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from lib.effects import benchmark, read_experiment
+import lib.effects
+from lib import ROOT
+from lib.effects import benchmark, estimate, labels, read_experiment, read_study
+from lib.effects.estimators import SLearner, TLearner
 from lib.errors import InputError
 
 OPTIONS = {"adjustment": ["age", "sex"], "bootstraps": 20, "group": "level", "progress": False}
@@ -67,45 +74,92 @@ def tables():
     return seen, control, test.assign(income=1.1 * test["age"] + 10)
 
 
+def wide(table, values="value"):
+    return table.pivot_table(index="estimator", columns="metric", values=values)
+
+
 def test_table_says_who_is_right(tables):
-    table = benchmark(*tables, estimators=list(GRIDS["estimators"]), grids=GRIDS, **OPTIONS)
-    assert list(table.index) == list(GRIDS["estimators"])
+    names = list(GRIDS["estimators"])
+    found = benchmark(*tables, estimators=names, grids=GRIDS, **OPTIONS)
+    assert list(found) == ["study", "estimator", "metric", "value", "lower", "upper"]
+    assert list(found["estimator"].unique()) == names
+    table = wide(found).loc[names]
     assert table.loc["t", "R²"] > 0.9
-    assert table.loc["t", "label"] == "T"
-    assert table.loc["t", "R² lower"] <= table.loc["t", "R²"] <= table.loc["t", "R² upper"]
+    assert labels(GRIDS)["t"] == "T"
+    ends = [wide(found, end).loc["t", "R²"] for end in ("lower", "value", "upper")]
+    assert sorted(ends) == ends
     assert (table["AE"] < [6, 2, 1, 0.5, 3]).all()
     assert table.loc[["ipw", "ipww", "match"], "R²"].isna().all()
-    assert table["criterion"].tolist() == ["AUC", "AUC", "", "R²", "R²"]
     assert table.loc["ipw", "cross-validation"] == table.loc["ipww", "cross-validation"]
     assert "R², truth" not in table
 
 
+def test_what_a_score_is_stands_beside_it(tables):
+    options = {k: v for k, v in OPTIONS.items() if k not in ("bootstraps", "progress")}
+    study = read_study(*tables, **options)
+    found = estimate(study, list(GRIDS["estimators"]), GRIDS, progress=False)
+    assert [each.criterion for each in found.values()] == ["AUC", "AUC", "", "R²", "R²"]
+    assert found["t"].settings == "control: Ridge; treated: Ridge"
+
+
 def test_marks_against_the_true_effects_stand_beside(tables):
     truth = 10 + tables[1]["age"].to_numpy() / 10
-    table = benchmark(*tables, estimators=["t"], grids=GRIDS, truth=truth, **OPTIONS)
+    table = wide(benchmark(*tables, estimators=["t"], grids=GRIDS, truth=truth, **OPTIONS))
     assert table.loc["t", "R², truth"] == pytest.approx(table.loc["t", "R²"])
+
+
+def test_studies_are_taken_one_at_a_time(tables):
+    first = read_study(*tables, adjustment=["age", "sex"], group="level")
+    alive = []
+
+    def studies():
+        for adjustment in (["age", "sex"], ["age"]):
+            alive.append(adjustment)
+            yield replace(first, adjustment=adjustment)
+
+    options = {"estimators": ["t"], "grids": GRIDS, "bootstraps": 0, "progress": False}
+    both = benchmark(studies(), **options)
+    assert alive == [["age", "sex"], ["age"]]
+    alone = benchmark(first, **options)
+    assert (alone["study"] == 0).all()
+    pd.testing.assert_frame_equal(both[both["study"] == 0], alone)
+    other = benchmark(first, adjustment=["age"], **options)
+    pd.testing.assert_series_equal(
+        both[both["study"] == 1]["value"].reset_index(drop=True), other["value"]
+    )
+    for nothing, message in (([], "found none"), (tables[0], "three tables: found")):
+        with pytest.raises(InputError, match=message):
+            benchmark(nothing, **options)
+
+
+def test_benchmark_is_a_function_and_hides_no_module():
+    assert callable(lib.effects.benchmark)
+    assert "lib.effects.benchmark" not in sys.modules
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("lib.effects.benchmark")
 
 
 def test_results_are_kept_as_they_finish(tables, monkeypatch):
     class Interrupted(Exception):
         pass
 
-    module = sys.modules["lib.effects.estimates"]
-    build, built = module.build, []
+    fitted, fit_s, fit_t = [], SLearner.fit, TLearner.fit
 
-    def stopping(name, *arguments):
-        built.append(name)
-        if name == "s-trees" and built.count(name) == 2:  # the first time is the check
-            raise Interrupted
-        return build(name, *arguments)
+    def fit(self, *data):
+        fitted.append("t")
+        return fit_t(self, *data)
 
-    monkeypatch.setattr(module, "build", stopping)
+    def stop(self, *data):
+        raise Interrupted
+
+    monkeypatch.setattr(TLearner, "fit", fit)
+    monkeypatch.setattr(SLearner, "fit", stop)
     with pytest.raises(Interrupted):
         benchmark(*tables, estimators=["t", "s-trees"], grids=GRIDS, **OPTIONS)
-    before = built.count("t")
+    monkeypatch.setattr(SLearner, "fit", fit_s)
     resumed = benchmark(*tables, estimators=["t", "s-trees"], grids=GRIDS, **OPTIONS)
-    assert (before, built.count("t")) == (2, 3)  # checked again, not fitted again
-    assert resumed["R²"].notna().all()
+    assert fitted == ["t"]
+    assert wide(resumed)["R²"].notna().all()
 
 
 def test_random_selection_is_reproducible(tables, tmp_path, monkeypatch):
@@ -114,7 +168,7 @@ def test_random_selection_is_reproducible(tables, tmp_path, monkeypatch):
     runs = []
     for folder in ("one", "other"):  # computed twice, not remembered
         monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / folder))
-        runs.append(benchmark(*tables, estimators=["t"], **options).drop(columns="seconds"))
+        runs.append(benchmark(*tables, estimators=["t"], **options))
     pd.testing.assert_frame_equal(*runs)
 
 
@@ -124,15 +178,41 @@ def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):
     table = benchmark(*tables, estimators=["my_estimators:Difference"], **OPTIONS)
     seen = tables[0].groupby("studies")["income"].mean()
     expected = seen["Full-time studies"] - seen["No studies"]
-    assert table["ATE"].item() == pytest.approx(expected)
+    assert wide(table)["ATE"].item() == pytest.approx(expected)
     with pytest.raises(InputError, match=r"one number a subject, 400: found shape \(\)"):
         benchmark(*tables, estimators=["my_estimators:Wrong"], **OPTIONS)
+
+
+SCRIPT = (
+    MINE
+    + """
+import pandas as pd
+from lib.effects import benchmark
+
+if __name__ == "__main__":
+    seen = pd.DataFrame({"x": range(20), "studies": [0, 1] * 10, "income": [1.0, 4.0] * 10})
+    table = benchmark(
+        seen, seen, seen, adjustment=["x"], arms=(0, 1), bootstraps=0, n_jobs=2, progress=False,
+        estimators=["__main__:Difference", "MatchingEstimator"],
+    )
+    print(table.query("metric == 'ATE'")["value"].tolist())
+"""
+)
+
+
+def test_a_class_of_a_notebook_reaches_other_processes(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(SCRIPT)
+    here = os.environ | {"PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, script], env=here, capture_output=True, text=True)
+    assert run.stdout == "[3.0, 3.0]\n", run.stderr
 
 
 def test_trees_take_missing_covariates_and_ridge_refuses_them(tables):
     seen = tables[0].assign(age=tables[0]["age"].mask(tables[0]["age"] < 30))
     options = OPTIONS | {"grids": GRIDS}
-    assert benchmark(seen, *tables[1:], estimators=["s-trees"], **options)["R²"].notna().all()
+    found = wide(benchmark(seen, *tables[1:], estimators=["s-trees"], **options))
+    assert found["R²"].notna().all()
     with pytest.raises(InputError, match="'t' has no way to take missing values: column 'age'"):
         benchmark(seen, *tables[1:], estimators=["s-trees", "t"], **options)
 
@@ -142,8 +222,8 @@ def test_true_propensities_are_an_estimator_by_name(tables):
     chance = 1 / (1 + np.exp((age - 40) / 10))
     known = pd.DataFrame({"No studies": 1 - chance, "Full-time studies": chance})
     table = benchmark(*tables, estimators=["ipw-true"], probabilities=known, **OPTIONS)
-    assert table["AE"].item() < 1
-    assert table[["R²", "cross-validation"]].isna().all(axis=None)
+    assert wide(table)["AE"].item() < 1
+    assert set(table["metric"]) == {"ATE", "AE"}
 
 
 def test_an_experiment_is_repeated_from_its_file(tables):
@@ -153,7 +233,7 @@ def test_an_experiment_is_repeated_from_its_file(tables):
     }
     said = read_experiment(content)
     table = benchmark(*tables, **said, bootstraps=20, group="level", progress=False)
-    assert list(table.index) == list(GRIDS["estimators"])
+    assert list(table["estimator"].unique()) == list(GRIDS["estimators"])
 
 
 @pytest.mark.parametrize(

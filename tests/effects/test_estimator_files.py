@@ -4,21 +4,20 @@ import warnings
 
 import pytest
 
-from lib.effects.adapter import EconML
-from lib.effects.estimator_files import (
-    PAPER,
-    build,
-    needs_complete_covariates,
-    read_experiment,
-    read_grids,
-)
+from lib.effects.estimator_files import PAPER, read_estimators, read_experiment
+from lib.effects.estimators import ESTIMATORS
 from lib.errors import InputError
+
+
+def build(name, entry, **options):
+    """Return the estimator that an entry describes."""
+    return read_estimators({"estimators": {name: entry}}, **options)[name].estimator
 
 
 def test_our_file_reads_without_a_warning_and_has_the_papers_eleven():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        entries = read_grids()
+        entries = read_estimators()
     assert set(PAPER) <= set(entries)
     assert {"dml-lin", "dml-rf", "dml-xgb", "dml-mix", "aipw"} <= set(entries)
 
@@ -35,13 +34,13 @@ def test_our_file_reads_without_a_warning_and_has_the_papers_eleven():
     ],
 )
 def test_grids_are_those_of_table_6(name, slot, settings):
-    assert len(getattr(build(name, read_grids()[name]), slot).settings) == settings
+    assert len(getattr(read_estimators()[name].estimator, slot).settings()) == settings
 
 
 def test_hajek_and_horvitz_thompson_are_told_apart():
-    entries = read_grids()
-    assert build("ipww-lr", entries["ipww-lr"]).weighted is True
-    assert build("ipw-lr", entries["ipw-lr"]).weighted is False
+    entries = read_estimators()
+    assert entries["ipww-lr"].estimator.weighted is True
+    assert entries["ipw-lr"].estimator.weighted is False
 
 
 def test_one_name_fills_every_slot_and_a_slot_can_differ():
@@ -52,17 +51,17 @@ def test_one_name_fills_every_slot_and_a_slot_can_differ():
         "base_estimator__alpha": [1, 2],
     }
     made = build("t", entry)
-    assert [s.alpha for s in made.control.settings] == [1, 2]
-    assert [s.alpha for s in made.treated.settings] == [7]
+    assert [s.alpha for s in made.control.settings()] == [1, 2]
+    assert [s.alpha for s in made.treated.settings()] == [7]
 
 
 def test_table_6_calls_the_penalty_of_ridge_c():
     entry = {"estimator": "S-learner", "base_estimator": ["ridge"], "base_estimator__C": [5]}
-    assert build("s", entry).outcome.settings[0].alpha == 5
+    assert build("s", entry).outcome.settings()[0].alpha == 5
 
 
 def test_seed_reaches_every_learner_that_draws():
-    assert build("t-rfr", read_grids()["t-rfr"], seed=9).treated.settings[0].random_state == 9
+    assert read_estimators(seed=9)["t-rfr"].estimator.treated.settings()[0].random_state == 9
 
 
 def test_keys_without_a_meaning_are_named_in_a_warning():
@@ -79,7 +78,7 @@ def test_keys_without_a_meaning_are_named_in_a_warning():
         },
     }
     with pytest.warns(UserWarning) as warned:
-        read_grids(content)
+        read_estimators(content)
     text = " ".join(str(w.message) for w in warned)
     assert all(key in text for key in ("'figures'", "'metric'", "'colour'"))
 
@@ -87,16 +86,18 @@ def test_keys_without_a_meaning_are_named_in_a_warning():
 def test_one_name_for_all_of_dml_means_a_classifier_where_one_is_needed():
     entry = {"estimator": "DMLCATEEstimator", "base_estimator": ["xgbr"]}
     made = build("dml", entry)
-    assert type(made.propensity.settings[0]).__name__ == "XGBClassifier"
-    assert type(made.outcome.settings[0]).__name__ == "XGBRegressor"
+    assert type(made.propensity.settings()[0]).__name__ == "XGBClassifier"
+    assert type(made.outcome.settings()[0]).__name__ == "XGBRegressor"
 
 
 def test_a_slot_of_dml_that_has_an_unknown_name_is_linear_and_said_so():
     entry = {"estimator": "DMLCATEEstimator", "model_y": ["xgbr"], "nuisance": ["rfc"]}
-    with pytest.warns(UserWarning, match="no key names its propensity model: lr is used"):
-        made = build("dml", read_grids({"estimators": {"dml": entry}})["dml"])
-    assert type(made.outcome.settings[0]).__name__ == "XGBRegressor"
-    assert type(made.propensity.settings[0]).__name__ == "LogisticRegression"
+    with pytest.warns(UserWarning) as warned:
+        made = build("dml", entry)
+    said = [str(warning.message) for warning in warned]
+    assert "dml: no key names its propensity model: lr is used" in said
+    assert type(made.outcome.settings()[0]).__name__ == "XGBRegressor"
+    assert type(made.propensity.settings()[0]).__name__ == "LogisticRegression"
 
 
 @pytest.mark.parametrize(
@@ -128,21 +129,21 @@ def test_a_slot_of_dml_that_has_an_unknown_name_is_linear_and_said_so():
 )
 def test_what_is_refused(entry, message):
     with pytest.raises(InputError, match=message):
-        read_grids({"estimators": {"mine": entry}})
+        read_estimators({"estimators": {"mine": entry}})
 
 
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        read_grids(tmp_path / "none.yml")
+        read_estimators(tmp_path / "none.yml")
     for text, message in (("a: [", "is not YAML"), ("a: 1", "under the key 'estimators'")):
         (tmp_path / "bad.yml").write_text(text)
         with pytest.raises(InputError, match=message):
-            read_grids(tmp_path / "bad.yml")
+            read_estimators(tmp_path / "bad.yml")
 
 
 @pytest.mark.parametrize(("name", "needs"), [("t-rfr", False), ("s-xgbr", False), ("ipw-lr", True)])
 def test_trees_have_a_way_to_take_missing_values(name, needs):
-    assert needs_complete_covariates(build(name, read_grids()[name])) is needs
+    assert read_estimators()[name].estimator.takes_missing() is not needs
 
 
 def test_a_public_file_says_what_it_wants_of_its_study():
@@ -176,5 +177,107 @@ def test_a_public_file_says_what_it_wants_of_its_study():
         read_experiment(content)
 
 
-def test_estimators_of_other_libraries_get_complete_covariates():
-    assert needs_complete_covariates(EconML(None))
+AUTHORS_DML = """
+experiment: {label: theirs, seed: 1, outcome: income}
+simulator:
+  seed: 0
+  path: ./simulator.pkl
+  seed: 1
+estimators:
+  dml-lin:
+    estimator: DMLCATEEstimator
+    y_estimator: [ridge]
+    t_estimator: [lr]
+    e_estimator: [ridge]
+    e_estimator__alpha: [0.1, 1, 10]
+    t_estimator__C: [1, 10]
+  dml-mix:
+    estimator: DMLCATEEstimator
+    y_estimator: [xgbr]
+    y_estimator__max_depth: [3, 5]
+    t_estimator: [lr]
+    e_estimator: [ridge]
+  dml-rf:
+    estimator: DMLCATEEstimator
+    y_estimator: [rfr]
+    t_estimator: [rfc]
+    t_estimator__min_samples_leaf: [5]
+    e_estimator: [rfr]
+    e_estimator__min_samples_leaf: [10, 20]
+"""
+
+
+def test_the_authors_names_of_outcome_treatment_and_effect(tmp_path):
+    (tmp_path / "estimation_dml.yml").write_text(AUTHORS_DML)
+    with pytest.warns(UserWarning) as warned:
+        made = read_estimators(tmp_path / "estimation_dml.yml")
+    said = " ".join(str(warning.message) for warning in warned)
+    assert "line 6: the key 'seed' stands twice, in a section without a meaning here" in said
+    assert "no key names" not in said
+    linear, mixed, forests = (entrant.estimator for entrant in made.values())
+    assert [setting.alpha for setting in linear.final.settings()] == [0.1, 1, 10]
+    assert [setting.C for setting in linear.propensity.settings()] == [1, 10]
+    assert [setting.max_depth for setting in mixed.outcome.settings()] == [3, 5]
+    kinds = [type(getattr(mixed, slot).learner).__name__ for slot in mixed.slots()]
+    assert kinds == ["XGBRegressor", "LogisticRegression", "Ridge"]
+    assert forests.propensity.settings()[0].min_samples_leaf == 5
+    assert [setting.min_samples_leaf for setting in forests.final.settings()] == [10, 20]
+
+
+def test_a_key_that_stands_twice_where_it_means_something_is_refused(tmp_path):
+    text = "estimators: {m: {estimator: MatchingEstimator}, m: {estimator: MatchingEstimator}}"
+    (tmp_path / "twice.yml").write_text(text)
+    with pytest.raises(InputError, match="'m' stands twice"):
+        read_estimators(tmp_path / "twice.yml")
+
+
+def test_keys_become_nested_parameters_of_scikit_learns():
+    made = read_estimators()["t-ridge"].estimator
+    assert made.get_params()["control__grid"][0].keys() == {"learner__alpha"}
+    made.set_params(treated__learner__fit_intercept=False, control__n_settings=3)
+    assert made.treated.settings()[0].fit_intercept is False
+
+
+def test_other_libraries_are_imported_only_if_they_are_asked_for():
+    entries = {"mine": {"estimator": "MatchingEstimator"}, "theirs": {"estimator": "nowhere:At"}}
+    assert list(read_estimators({"estimators": entries}, ["mine"])) == ["mine"]
+    with pytest.raises(InputError, match="'theirs': nowhere:At cannot be loaded"):
+        read_estimators({"estimators": entries}, ["theirs"])
+
+
+def test_a_class_is_an_entry_by_its_own_name():
+    found = read_estimators(names=["MatchingEstimator", "TruePropensityWeighting"])
+    assert [entrant.label for entrant in found.values()] == list(found)
+    with pytest.raises(
+        InputError, match="'T-learner': there is no base estimator for its slot 'contr"
+    ):
+        read_estimators(names=["T-learner"])
+
+
+NEW = """
+from lib.effects.estimators import EffectEstimator
+from lib.effects.learners import as_search
+
+class Half(EffectEstimator, name="half"):
+    def __init__(self, outcome, share=0.5):
+        self.outcome, self.share = outcome, share
+
+    def fit(self, covariates, treatment, outcome):
+        self.outcome_ = as_search(self.outcome).fit(covariates, outcome)
+        return self
+
+    def effect(self, covariates):
+        return self.share * self.outcome_.predict(covariates)
+"""
+
+
+def test_a_class_of_lib_enters_itself():
+    space = {"__name__": "lib.effects.half"}
+    exec(NEW, space)
+    try:
+        made = build("h", {"estimator": "half", "outcome": ["ridge"], "share": [0.25]})
+        assert (made.share, type(made.outcome.learner).__name__) == (0.25, "Ridge")
+        with pytest.raises(InputError, match="'share' must be one value"):
+            build("h", {"estimator": "half", "outcome": ["ridge"], "share": [0.25, 0.5]})
+    finally:
+        ESTIMATORS.pop("half")

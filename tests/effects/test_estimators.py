@@ -3,12 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from lib.effects.estimators import (
     AIPW,
     DML,
+    ESTIMATORS,
     IPW,
     DRLearner,
     Matching,
@@ -18,8 +20,8 @@ from lib.effects.estimators import (
     TruePropensityWeighting,
     XLearner,
     ipw_means,
-    out_of_fold,
 )
+from lib.effects.learners import Search, out_of_fold
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,7 @@ def test_x_learner_weighs_by_the_propensity(world):
     parts = {"control": LINEAR, "treated": LINEAR, "final": DummyRegressor()}
     learner = XLearner(**parts, propensity=DummyClassifier(strategy="prior")).fit(*world)
     share = world[1].mean()
-    of_controls, of_treated = (s.model_.constant_.item() for s in learner.effects_)
+    of_controls, of_treated = (s.best_estimator_.constant_.item() for s in learner.effects_)
     expected = share * of_controls + (1 - share) * of_treated
     assert learner.effect(world[0][:1])[0] == pytest.approx(expected)
 
@@ -144,3 +146,31 @@ def test_true_propensities_give_the_effect_among_three_levels():
     chance = np.where(a == 1, p["yes"][two], p["no"][two])
     found = TruePropensityWeighting(probabilities=chance).fit(None, a, y[two])
     assert abs(found.ate_ - 3) < 4 * found.standard_error_ < 0.4
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_is_of_scikit_learns_kind(name):
+    made = ESTIMATORS[name](**dict.fromkeys(ESTIMATORS[name].slots(), LINEAR))
+    assert clone(made).get_params().keys() == made.get_params().keys()
+    for slot in made.slots():
+        changed = clone(made).set_params(**{f"{slot}__fit_intercept": False})
+        assert getattr(changed, slot).fit_intercept is False
+
+
+def test_a_search_in_two_slots_is_two_searches_and_stays_as_it_was(world):
+    search = Search(LINEAR)
+    learner = RLearner(outcome=search, propensity=LOGISTIC, final=search).fit(*world)
+    assert learner.outcome is learner.final is search
+    assert not hasattr(search, "best_estimator_")
+    assert search.scored
+    # The outcome model is still that of the outcome, not that of the effect.
+    x, _, y = world
+    expected = LinearRegression().fit(x, y).predict(x[:5])
+    np.testing.assert_allclose(learner.outcome_.predict(x[:5]), expected)
+
+
+@pytest.mark.parametrize("kind", [SLearner, TLearner])
+def test_models_of_outcomes_tell_what_they_expect_of_what_was_done(world, kind):
+    x, a, y = world
+    found = kind(**dict.fromkeys(kind.slots(), LINEAR)).fit(*world).factual(x, a)
+    assert np.mean((y - found) ** 2) < 1.6

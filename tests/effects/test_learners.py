@@ -4,13 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler
 
 from lib.effects.estimators import TLearner
-from lib.effects.learners import Search, fold_of, learner
+from lib.effects.learners import Search, as_search, fold_of, learner, watched
 from lib.errors import InputError
 
 
@@ -36,14 +37,14 @@ def test_search_agrees_with_grid_search(data):
     x, a, y = data
     alphas, penalties = [0.1, 10.0, 100.0], [0.001, 0.1, 10.0]
     theirs = GridSearchCV(Ridge(), {"alpha": alphas}, cv=KFold(5)).fit(x, y)
-    ours = Search([Ridge(alpha) for alpha in alphas]).fit(x, y)
-    assert ours.model_.alpha == theirs.best_params_["alpha"]
-    assert ours.score_ == pytest.approx(theirs.best_score_)
+    ours = Search(Ridge(), {"learner__alpha": alphas}).fit(x, y)
+    assert ours.best_estimator_.alpha == theirs.best_params_["alpha"]
+    assert ours.best_score_ == pytest.approx(theirs.best_score_)
     model = LogisticRegression()
     theirs = GridSearchCV(model, {"C": penalties}, cv=KFold(5), scoring="roc_auc").fit(x, a)
-    ours = Search([LogisticRegression(C=penalty) for penalty in penalties]).fit(x, a)
-    assert theirs.best_params_["C"] == ours.model_.C
-    assert ours.score_ == pytest.approx(theirs.best_score_)
+    ours = Search(model, {"learner__C": penalties}).fit(x, a)
+    assert theirs.best_params_["C"] == ours.best_estimator_.C
+    assert ours.best_score_ == pytest.approx(theirs.best_score_)
 
 
 def joint_scores(data, alphas):
@@ -64,38 +65,160 @@ def joint_scores(data, alphas):
     return scores
 
 
+def chosen(fitted):
+    return tuple(search.best_estimator_.alpha for search in (fitted.control_, fitted.treated_))
+
+
 def test_arms_searched_independently_are_the_joint_grid(data):
     alphas = [0.01, 3.0, 30.0, 300.0]
     scores = joint_scores(data, alphas)
-    searches = [Search([Ridge(alpha) for alpha in alphas]) for _ in range(2)]
-    found = TLearner(control=searches[0], treated=searches[1]).fit(*data)
+    search = Search(Ridge(), {"learner__alpha": alphas})
+    found = TLearner(search, search).fit(*data)
     best = max(scores, key=scores.get)
-    assert (found.control.model_.alpha, found.treated.model_.alpha) == best
+    assert chosen(found) == best
     assert found.score_ == pytest.approx(scores[best])
 
 
 def test_random_search_picks_the_best_of_the_pairs_it_drew(data):
     alphas = [0.01, 3.0, 30.0, 300.0]
     scores = joint_scores(data, alphas)
-    searches = [Search([Ridge(alpha) for alpha in alphas], 5, seed=4) for _ in range(2)]
-    found = TLearner(control=searches[0], treated=searches[1]).fit(*data)
+    search = Search(Ridge(), {"learner__alpha": alphas}, n_settings=5, seed=4)
+    found = TLearner(search, search).fit(*data)
     # As scikit-learn's own search would have drawn them.
     grid = {"base_estimator0": alphas, "base_estimator1": alphas}
     drawn = ParameterSampler(grid, 5, random_state=4)
     best = max((tuple(s[key] for key in grid) for s in drawn), key=scores.get)
-    assert (found.control.model_.alpha, found.treated.model_.alpha) == best
+    assert chosen(found) == best
 
 
-def test_raced_forests_choose_and_score_as_whole_ones():
+def forests(leaves):
+    return Search(RandomForestRegressor(60, random_state=0), {"learner__min_samples_leaf": leaves})
+
+
+@pytest.fixture
+def steep():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(400, 3))
-    y = x[:, 0] * 3 + rng.normal(size=400)
-    leaves = [1, 5, 60]
-    forests = [RandomForestRegressor(60, min_samples_leaf=k, random_state=0) for k in leaves]
-    theirs = GridSearchCV(forests[0], {"min_samples_leaf": leaves}, cv=KFold(5)).fit(x, y)
-    ours = Search(forests).fit(x, y)
-    assert ours.model_.min_samples_leaf == theirs.best_params_["min_samples_leaf"]
-    assert ours.score_ == pytest.approx(theirs.best_score_, abs=1e-6)
+    return x, (rng.random(400) < 0.5).astype(float), x[:, 0] * 3 + rng.normal(size=400)
+
+
+def test_raced_forests_choose_and_score_as_whole_ones(steep):
+    x, _, y = steep
+    leaves, forest = [1, 5, 60], RandomForestRegressor(60, random_state=0)
+    theirs = GridSearchCV(forest, {"min_samples_leaf": leaves}, cv=KFold(5)).fit(x, y)
+    ours = forests(leaves).fit(x, y)
+    assert ours.best_estimator_.min_samples_leaf == theirs.best_params_["min_samples_leaf"]
+    assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=1e-6)
+    # Outside a race every score is that of the whole forest.
+    assert ours.scores(x, y) == pytest.approx(theirs.cv_results_["mean_test_score"], abs=1e-6)
+
+
+def test_a_draw_is_no_race(steep, monkeypatch):
+    """A forest that a race rules out may be the best of the pairs that a draw has left."""
+    monkeypatch.setattr("lib.effects.learners._first_trees", None)
+    search = forests([1, 5, 60]).set_params(n_settings=2, seed=1)
+    found = TLearner(search, search).fit(*steep)
+    folds = []
+    for train, test in KFold(5).split(steep[0]):
+        arms, expected = steep[1], np.empty(len(test))
+        for arm, fitted in enumerate((found.control_, found.treated_)):
+            rows = train[arms[train] == arm]
+            model = clone(fitted.best_estimator_).fit(steep[0][rows], steep[2][rows])
+            expected[arms[test] == arm] = model.predict(steep[0][test][arms[test] == arm])
+        folds.append(r2_score(steep[2][test], expected))
+    assert found.score_ == pytest.approx(np.mean(folds), abs=1e-9)
+
+
+def test_an_arm_that_a_fold_lacks_keeps_the_scale_and_the_number_of_folds(steep):
+    """Sorted by treatment, as many tables are: the joint R² is still that of all rows."""
+    x, a, y = steep
+    order = np.argsort(a, kind="stable")
+    x, a, y = x[order], a[order], y[order] + 3 * a[order]
+    for model in (Ridge(), RandomForestRegressor(60, random_state=0)):
+        search = Search(model, {"learner__random_state": [0, 1]})
+        found = TLearner(search, search).fit(x, a, y)
+        folds = []
+        for train, test in KFold(5).split(x):
+            expected = np.empty(len(test))
+            for arm, fitted in enumerate((found.control_, found.treated_)):
+                if (a[test] == arm).any():
+                    rows = train[a[train] == arm]
+                    model = clone(fitted.best_estimator_).fit(x[rows], y[rows])
+                    expected[a[test] == arm] = model.predict(x[test][a[test] == arm])
+            folds.append(r2_score(y[test], expected))
+        assert found.score_ == pytest.approx(np.mean(folds), abs=1e-9)
+
+
+def test_an_arm_in_one_fold_is_refused(data):
+    x, _, y = data
+    with pytest.raises(InputError, match="subjects in two folds or more: found all in one"):
+        TLearner(Ridge(), Ridge()).fit(x, (np.arange(103) > 95).astype(float), y)
+
+
+def test_a_fold_without_variation_is_left_out(data):
+    x, _, y = data
+    y = np.where(fold_of(103) == 2, 0.1, y)
+    alphas = [1e6, 0.1, 10.0]
+    found = Search(Ridge(), {"learner__alpha": alphas}).fit(x, y)
+    scores = {
+        alpha: np.mean(
+            [
+                r2_score(y[test], Ridge(alpha=alpha).fit(x[train], y[train]).predict(x[test]))
+                for fold, (train, test) in enumerate(KFold(5).split(x))
+                if fold != 2
+            ]
+        )
+        for alpha in alphas
+    }
+    assert found.best_estimator_.alpha == max(scores, key=scores.get) != 1e6
+    assert found.best_score_ == pytest.approx(max(scores.values()))
+
+
+def test_an_outcome_without_variation_leaves_no_choice(data):
+    x, y = data[0], np.repeat([3.0, 4.0, 5.0, 6.0, 7.0], [21, 21, 21, 20, 20])
+    with pytest.raises(InputError, match="found no fold in which the outcome varies"):
+        Search(Ridge(), {"learner__alpha": [1, 2]}).fit(x, y)
+    assert np.isnan(Search(Ridge()).fit(x, y).best_score_), "nothing to choose, nothing to say"
+
+
+def test_a_search_is_of_scikit_learns_kind(data):
+    search = Search(Ridge(), {"learner__alpha": [0.1, 10.0]}, seed=3)
+    before = repr(search)
+    search.fit(data[0], data[2])
+    assert repr(search) == before
+    again = clone(search)
+    assert not hasattr(again, "best_estimator_")
+    assert again.set_params(learner__fit_intercept=False, seed=5).get_params()["seed"] == 5
+    assert [setting.fit_intercept for setting in again.settings()] == [False, False]
+
+
+def test_one_search_can_have_learners_of_two_kinds(data):
+    grid = [{"learner": [Ridge()], "learner__alpha": [1, 2]}, {"learner": [LinearRegression()]}]
+    search = Search(Ridge(), grid)
+    assert [type(setting).__name__ for setting in search.settings()] == [
+        *("Ridge", "Ridge", "LinearRegression")
+    ]
+    assert "learner Ridge" in search.fit(data[0], data[2]).in_words()
+
+
+class Mine(Ridge):
+    """Somebody's own learner, whose code may change from one day to the next."""
+
+    bias = 0.0
+
+    def predict(self, features):
+        """Add what is thought fit today."""
+        return super().predict(features) + self.bias
+
+
+def test_what_somebodys_own_learner_gave_is_not_remembered(data, monkeypatch):
+    assert not watched(TLearner(Mine(), Ridge()))
+    assert watched(TLearner(Ridge(), as_search(Ridge())))
+    scores = []
+    for bias in (0.0, 100.0):
+        monkeypatch.setattr(Mine, "bias", bias)
+        scores.append(Search(Mine(), {"learner__alpha": [1, 2]}).fit(data[0], data[2]).best_score_)
+    assert scores[1] < scores[0] - 100
 
 
 def test_xgboost_takes_the_names_of_its_own():
@@ -115,7 +238,7 @@ def test_a_fold_of_one_arm_is_refused():
 def test_what_is_neither_chosen_nor_scored_is_not_cross_validated():
     x, a = np.arange(10.0)[:, None], np.repeat([0.0, 1.0], 5)
     search = Search(LogisticRegression(), scored=False).fit(x, a)  # no fold has both arms
-    assert np.isnan(search.score_)
+    assert np.isnan(search.best_score_)
     assert search.predict(x) == pytest.approx(LogisticRegression().fit(x, a).predict_proba(x)[:, 1])
-    two = Search([Ridge(1), Ridge(100)], scored=False).fit(x, x[:, 0])
-    assert two.score_ > 0, "a choice needs scores"
+    two = Search(Ridge(), {"learner__alpha": [1, 100]}, scored=False).fit(x, x[:, 0])
+    assert two.best_score_ > 0, "a choice needs scores"

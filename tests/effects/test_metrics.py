@@ -1,12 +1,21 @@
-"""Marks: agree with their definitions, and weights agree with resampling by index."""
+"""Metrics: agree with their definitions, and weights agree with resampling by index."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
-from lib.effects.metrics import BLOCK, balance, marks
-from lib.effects.study import read_study
+from lib.effects import Estimate, read_study
+from lib.effects.metrics import (
+    BLOCK,
+    METRICS,
+    OF_AVERAGES,
+    Sample,
+    balance,
+    compare,
+    effects_by_group,
+    evaluate,
+)
 
 
 @pytest.fixture
@@ -32,7 +41,7 @@ def by_definition(effects, truth, groups):
 
 def test_values_are_their_definitions(estimates):
     effects, truth, groups = estimates
-    found = marks(effects, truth, groups, bootstraps=0)
+    found = compare(effects, truth, groups, bootstraps=0)
     for j in range(2):
         for name, value in by_definition(effects[:, j], truth, groups).items():
             assert found[name][0, j] == pytest.approx(value), name
@@ -42,7 +51,7 @@ def test_values_are_their_definitions(estimates):
 def test_weights_are_resampling_by_index(estimates):
     effects, truth, groups = estimates
     bootstraps = BLOCK + 7
-    found = marks(effects, truth, groups, bootstraps=bootstraps, seed=6)
+    found = compare(effects, truth, groups, bootstraps=bootstraps, seed=6)
     # Subjects are sorted by group before the counts are drawn.
     order = np.argsort(groups, kind="stable")
     rng, drawn = np.random.default_rng(6), []
@@ -62,7 +71,65 @@ def test_true_propensities_balance_the_arms():
     e = 1 / (1 + np.exp(-x))
     a = np.where(rng.random(20_000) < e, "yes", "no")
     seen = pd.DataFrame({"x": x, "studies": a, "income": 0.0})
-    study = read_study(seen, seen, seen, ["x"], ("no", "yes"))
+    study = read_study(seen, seen, seen, adjustment=["x"], arms=("no", "yes"))
     table = balance(study, e)
     assert table.loc["x", "before"] > 0.8
     assert abs(table.loc["x", "after"]) < 0.05
+
+
+@pytest.fixture
+def study(estimates):
+    """Test subjects whose effects and groups are those of the estimates."""
+    _, truth, groups = estimates
+    seen = pd.DataFrame({"x": np.arange(300.0), "studies": ["no", "yes"] * 150, "income": 0.0})
+    seen["level"] = groups.astype(float)
+    names = {"adjustment": ["x"], "arms": ("no", "yes"), "group": "level"}
+    return read_study(seen, seen, seen.assign(income=truth), truth=truth + 1, **names)
+
+
+def test_a_missing_group_takes_nobody_out_of_other_metrics(estimates, study):
+    effects, truth, groups = estimates
+    groups = np.where(np.arange(300) < 40, np.nan, groups)
+    found, whole = compare(effects, truth, groups, 60), compare(effects, truth, None, 60)
+    for name in whole:
+        assert found[name][0] == pytest.approx(whole[name][0]), name
+        assert np.isfinite(found[name]).all()
+    expected = by_definition(effects[40:, 0], truth[40:], groups[40:])["R² by group"]
+    assert found["R² by group"][0, 0] == pytest.approx(expected)
+    levels = effects_by_group(study, {"mine": effects[:, 0]})
+    assert levels["subjects"].sum() == 300
+
+
+def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
+    effects = estimates[0][:, 0]
+    found = {
+        "t": Estimate(effects.mean(), effects, "R²", 0.5, "", 0.0),
+        "match": Estimate(7.0, None, "", np.nan, "", 0.0),
+    }
+    table = evaluate(study, found, bootstraps=20)
+    assert list(table) == ["estimator", "metric", "value", "lower", "upper"]
+    wide = table.pivot_table(index="metric", columns="estimator", values="value")
+    assert set(wide.index) == {
+        *("cross-validation", *METRICS, *(f"{name}, truth" for name in METRICS))
+    }
+    assert set(wide["match"].dropna().index) == {
+        *(*OF_AVERAGES, *(f"{name}, truth" for name in OF_AVERAGES))
+    }
+    for name, value in by_definition(effects, *estimates[1:]).items():
+        assert wide.loc[name, "t"] == pytest.approx(value), name
+    assert wide.loc["AE", "match"] - wide.loc["AE, truth", "match"] == pytest.approx(
+        abs(7 - study.difference.mean()) - abs(7 - study.effects.mean())
+    )
+    ends = table[table["metric"] != "cross-validation"]
+    assert (ends["lower"] <= ends["upper"]).all()
+    assert table.query("metric == 'cross-validation'")[["lower", "upper"]].isna().all(axis=None)
+
+
+def test_a_metric_is_one_more_function(estimates, monkeypatch):
+    def bias(sample: Sample) -> np.ndarray:
+        return sample.effect - sample.truth
+
+    monkeypatch.setitem(METRICS, "bias", bias)
+    effects, truth, _ = estimates
+    found = compare(effects, truth, bootstraps=5)["bias"]
+    assert found[0] == pytest.approx(effects.mean(axis=0) - truth.mean())

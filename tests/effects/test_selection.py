@@ -1,15 +1,19 @@
 """Each criterion against a sum by hand, and against worlds whose effects are known."""
 
+import importlib
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import r2_score
 
 from lib.effects.estimators import HIGHEST, LOWEST
 from lib.effects.selection import (
     Nuisances,
     criteria,
-    independent_studies,
+    every_setting,
     nuisances,
     over_studies,
     trial,
@@ -178,6 +182,47 @@ def test_candidates_learn_from_even_rows_and_are_scored_on_odd_ones(world):
     assert np.isnan(found.loc["r", "factual fit"])
 
 
-def test_one_study_is_refused_before_any_is_drawn():
-    with pytest.raises(InputError, match="n_studies must be a whole number of at least 2: found 1"):
-        next(independent_studies(None, 10, 1, 10, 2))
+MINE = """
+class Claims:
+    def fit(self, covariates, treatment, outcome):
+        return self
+
+    def effect(self, covariates):
+        return covariates[:, 0] * 0 + FACTOR
+"""
+
+
+def test_what_a_class_of_ones_own_gave_is_not_remembered(world, tmp_path, monkeypatch):
+    """After an edit of the class, its old effects would stand beside its new name."""
+    monkeypatch.syspath_prepend(tmp_path)
+    x, a, y, tau = (part[:400] for part in world[:4])
+    seen = pd.DataFrame(x, columns=["x0", "x1"]).assign(taken=np.where(a == 1, "yes", "no"), y=y)
+    names = {"adjustment": ["x0", "x1"], "arms": ("no", "yes"), "treatment": "taken"}
+    study = read_study(seen, seen, seen, outcome="y", truth=tau, **names)
+    candidates = {"estimators": {"mine": {"estimator": "my_claims:Claims"}}}
+    scores = []
+    for factor in ("1.0", "10.0"):
+        (tmp_path / "my_claims.py").write_text(MINE.replace("FACTOR", factor))
+        sys.modules.pop("my_claims", None)
+        importlib.invalidate_caches()
+        sys.dont_write_bytecode = True
+        scores.append(trial(study, candidates, outcome_model=LinearRegression()))
+    assert scores[1].loc["mine", "R²"] < scores[0].loc["mine", "R²"] - 10
+    assert (scores[1][CAUSAL] > scores[0][CAUSAL]).all(axis=None)
+
+
+def test_every_setting_is_marked_and_the_best_fit_comes_first():
+    rng = np.random.default_rng(0)
+    z, a = rng.normal(size=400), rng.random(400) < 0.5
+    seen = pd.DataFrame({"z": z, "taken": a.astype(int), "y": z + 2 * a})
+    effect = 2 + rng.normal(size=400)
+    names = {"adjustment": ["z"], "arms": (0, 1), "treatment": "taken", "outcome": "y"}
+    study = read_study(seen, seen.assign(y=0.0), seen.assign(y=effect), **names)
+    table = every_setting(study, "s-ridge")
+    assert len(table) == 11
+    assert table["cross-validation"].is_monotonic_decreasing
+    assert table.loc[0, "alpha"] == 0.01
+    assert table.loc[0, "R²"] == pytest.approx(r2_score(effect, np.full(400, 2)), abs=1e-3)
+    assert np.isfinite(every_setting(study, "s-rfr")["cross-validation"]).all(), "no race"
+    with pytest.raises(InputError, match="'t-ridge' must be an S-learner"):
+        every_setting(study, "t-ridge")

@@ -1,10 +1,12 @@
 """Reading a study: what is encoded, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from lib.effects.study import read_study
+from lib.effects.study import ADJUSTMENT_SETS, TrueEffects, read_study
 from lib.errors import InputError
 
 ARMS = ("no", "yes")
@@ -30,8 +32,8 @@ def read(tables, **options):
 
 def test_only_the_two_arms_are_used_and_numbers_are_standardised_on_them(tables):
     study = read(tables)
-    assert study.treatment.tolist() == [0, 1, 0]
-    assert study.outcome.tolist() == [1, 5, 3]
+    assert study.arm.tolist() == [0, 1, 0]
+    assert study.outcomes.tolist() == [1, 5, 3]
     sd = np.std([20, 40, 30])
     np.testing.assert_allclose(study.covariates["age"], (np.array([20, 40, 30]) - 30) / sd)
     assert study.test_covariates["age"][3] == pytest.approx((99 - 30) / sd)
@@ -141,7 +143,124 @@ def test_one_covariate_that_differs_between_the_arms_is_a_warning(tables):
     pd.testing.assert_frame_equal(study.test_covariates, expected)
 
 
+def test_a_few_rows_in_another_order_are_refused(tables):
+    seen, control, treated = tables
+    with pytest.raises(InputError, match="in the same order: 2 rows differ in 'age'"):
+        read((seen, control, treated.loc[[2, 1, 0, 3]]))
+    third = {"adjustment": ["age", "sex", "town"]}
+    seen, control, treated = (table.assign(town="Lund") for table in (seen, control, treated))
+    with pytest.raises(InputError, match="in the same order"):
+        read((seen, control, treated.loc[[2, 1, 0, 3]]), **third)
+
+
+def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tables):
+    assert read(tables).groups is None
+    assert read(tables, group=None).groups is None
+    assert read(tables, group="sex").groups.tolist() == ["F", "M", "F", "M"]
+    with pytest.raises(InputError, match="group 'sexe' is unknown: expected one of age, sex"):
+        read(tables, group="sexe")
+
+
+@pytest.mark.parametrize(
+    ("seen", "test", "message"),
+    [
+        ([True, False] * 2, [0, 1, 0, 1], "the same in all tables: found bool, int"),
+        (["0", "1"] * 2, [0, 1, 0, 1], "in all tables: found int, str"),
+        (["0", "1", 1, "0"], ["0"] * 4, "in all tables: found int, str"),
+        (["yes", "no"] * 2, ["Yes", "no"] * 2, "spells one level in two ways: 'yes', 'Yes'"),
+        (["yes", "yes "] * 2, ["yes"] * 4, "spells one level in two ways: 'yes', 'yes '"),
+        (["1.5", "2", "?", "4"], ["1.5"] * 4, r"most levels are numbers: found '\?' among"),
+        (
+            ["1", "2", "3", "4"],
+            ["1", "2", "3", "none"],
+            "most levels are numbers: found 'none'",
+        ),
+        ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, "not finite"),
+        (pd.date_range("2026-01-01", periods=4), [1.0] * 4, "found Timestamp, float"),
+    ],
+)
+def test_a_covariate_that_could_be_read_in_two_ways_is_refused(tables, seen, test, message):
+    others = (table.assign(x=test) for table in tables[1:])
+    with pytest.raises(InputError, match=message):
+        read((tables[0].assign(x=seen), *others), adjustment=["age", "x"])
+
+
+@pytest.mark.parametrize("values", [["1", "2", "3", "3+"], ["1", "2", "1", "2"]])
+def test_levels_that_look_like_numbers_are_levels_if_they_say_so(tables, values):
+    levels = pd.Categorical(values)
+    study = read([table.assign(x=levels) for table in tables], adjustment=["x"])
+    assert list(study.covariates) == [f"x = {k}" for k in sorted(set(values[:3]))]
+
+
+def test_numbers_in_a_column_of_objects_are_numbers(tables):
+    mixed = [table.assign(age=table["age"].astype(object)) for table in tables]
+    pd.testing.assert_frame_equal(read(mixed).covariates, read(tables).covariates)
+
+
+def test_two_covariates_with_one_name_when_encoded_are_refused(tables):
+    tables = [table.assign(**{"sex = F": 1.0}) for table in tables]
+    with pytest.raises(InputError, match="two covariates are encoded as 'sex = F'"):
+        read(tables, adjustment=["sex", "sex = F"])
+
+
+def test_a_treatment_that_is_spelled_in_two_ways_is_refused(tables):
+    seen = tables[0].assign(studies=["no", "yes", "No", "evening"])
+    with pytest.raises(InputError, match="'studies' spells one level in two ways: 'no', 'No'"):
+        read((seen, *tables[1:]))
+
+
+@pytest.mark.parametrize(
+    ("no", "message"),
+    [
+        ([0.5, np.nan, 0.5, 0.5], "within 0 and 1, .*: found nan"),
+        ([0.5, -0.1, 0.5, 0.5], "within 0 and 1, .*: found -0.1"),
+        ([0.5, 1.1, 0.5, 0.5], "within 0 and 1, .*: found 1.1"),
+        ([0.0, 0.5, 0.5, 0.5], "above 0 of what was taken: found 0.0"),
+    ],
+)
+def test_probabilities_that_cannot_be_are_refused(tables, no, message):
+    with pytest.raises(InputError, match=message):
+        read(tables, probabilities=pd.DataFrame({"no": no, "yes": 0.5}))
+
+
+def test_who_could_not_have_done_otherwise_is_welcome(tables):
+    known = pd.DataFrame({"no": [1.0, 0.0, 0.5, 0.5], "yes": [0.0, 1.0, 0.5, 0.5]})
+    assert read(tables, probabilities=known).arm_probability.tolist() == [1, 1, 0.5]
+
+
+def test_another_question_of_the_same_tables(tables):
+    study = read(tables)
+    assert list(replace(study, adjustment=["age"]).covariates) == ["age"]
+    assert set(ADJUSTMENT_SETS["minimal"]) < set(ADJUSTMENT_SETS["full"])
+
+
+def test_true_effects_are_told_with_and_without_their_noise(tables):
+    mean = np.array([9.0, 12.0, 9.0, 6.0])
+    truth = TrueEffects(mean, np.full(4, 2.0), repeats=4)
+    assert truth.variance_of_effects == pytest.approx(mean.var(ddof=1) - 0.5)
+    assert truth.ceiling == pytest.approx(5.5 / 7.5)
+    assert read(tables, truth=truth).effects.tolist() == mean.tolist()
+    assert read(tables, truth=mean).effects.tolist() == mean.tolist()
+    assert read(tables).effects is None
+
+
+def test_noise_that_is_larger_than_what_is_seen_leaves_no_variance():
+    truth = TrueEffects(np.array([1.0, 2.0]), np.array([9.0, 9.0]), repeats=2)
+    assert (truth.variance_of_effects, truth.ceiling) == (0, 0)
+    assert np.isnan(TrueEffects(np.ones(2), np.zeros(2), repeats=2).ceiling)
+
+
+def test_a_study_goes_into_files_and_comes_back(tables, tmp_path):
+    known = pd.DataFrame({"evening": 0.1, "no": 0.5, "yes": [0.4] * 4})
+    folder = read(tables, probabilities=known).to_parquet(tmp_path / "study")
+    names = ("observational", "control", "treated")
+    assert {path.stem for path in folder.iterdir()} == {*names, "propensities"}
+    back = read([folder / f"{name}.parquet" for name in names])
+    pd.testing.assert_frame_equal(back.covariates, read(tables).covariates)
+    assert not (back.to_parquet(tmp_path / "other") / "propensities.parquet").exists()
+
+
 def test_the_probability_of_what_was_taken(tables):
     table = pd.DataFrame({"evening": 0.1, "no": [0.6, 0.5, 0.4, 0.2], "yes": [0.3, 0.4, 0.5, 0.7]})
-    assert read(tables, probabilities=table).probabilities.tolist() == [0.6, 0.4, 0.4]
-    assert read(tables).probabilities is None
+    assert read(tables, probabilities=table).arm_probability.tolist() == [0.6, 0.4, 0.4]
+    assert read(tables).arm_probability is None

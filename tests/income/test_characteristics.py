@@ -71,6 +71,8 @@ def test_unknown_cohorts_and_sources_are_refused_with_the_known_ones():
         published_characteristics("Adult", "published files")
     with pytest.raises(InputError, match="'hearsay' is unknown"):
         published_effect("hearsay")
+    effect = published_effect("paper, caption of Table 2")
+    assert effect == {"average effect": 40_919.0}
 
 
 def test_fit_quality_is_kept_apart_from_characteristics():
@@ -146,4 +148,5 @@ def test_a_cohort_takes_each_variable_from_its_own_step():
     assert table["income_prev"].tolist() == [1.0, 4.0]
     assert table["income"].tolist() == [3.0, 6.0]
     with pytest.raises(InputError, match="step 6 was not sampled: expected one of 0, 1, 2"):
-        cohort(world)
+        cohort(world, outcome_step=6)
+    assert cohort(world)["income"].tolist() == [3.0, 6.0], "by default the last step"

@@ -1,0 +1,182 @@
+"""A study is drawn with its truth, and the two belong together."""
+
+import copy
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import ROOT
+from lib.adult import load_adult
+from lib.effects.study import FULL_ADJUSTMENT
+from lib.errors import InputError
+from lib.income import draw_studies, draw_study, fitted_simulator, study
+from lib.income.study import true_effects
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    return fitted_simulator()
+
+
+@pytest.fixture(scope="module")
+def drawn(simulator):
+    return draw_study(simulator, 2_000, horizon=3, repeats=12)
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path))
+
+
+def test_the_truth_is_that_of_the_test_subjects_in_their_order(drawn):
+    # Whoever knows the true effects explains the share of single differences that the ceiling
+    # says, and as much as nothing if they are those of other subjects.
+    assert 0.85 < drawn.truth.ceiling < 1
+    for order, low, high in ((slice(None), -0.05, 0.05), (slice(None, None, -1), -3, -1)):
+        squares = np.mean((drawn.difference - drawn.effects[order]) ** 2)
+        assert low < 1 - squares / drawn.difference.var() - drawn.truth.ceiling < high
+    error = drawn.truth.variance.mean() / len(drawn.difference)
+    assert abs((drawn.difference - drawn.effects).mean()) < 4 * error**0.5
+
+
+def test_the_truth_is_the_same_whatever_was_done_to_the_subjects(drawn, simulator):
+    natural = simulator.sample(2_000, horizon=2, seed=1)
+    again = true_effects(simulator, natural, 12, horizon=3)
+    np.testing.assert_array_equal(again.mean, drawn.truth.mean)
+    np.testing.assert_array_equal(again.variance, drawn.truth.variance)
+
+
+def test_test_subjects_are_others_than_the_seen_and_the_same_in_both_arms(drawn, simulator):
+    before = list(FULL_ADJUSTMENT)
+    pd.testing.assert_frame_equal(drawn.control[before], drawn.treated[before])
+    assert set(drawn.control["studies"]) == {"No studies"}
+    assert set(drawn.treated["studies"]) == {"Full-time studies"}
+    assert not drawn.control[before].equals(drawn.observational[before])
+    seen = draw_study(simulator, 100, horizon=3, test_seed=0)
+    pd.testing.assert_frame_equal(seen.control[before], seen.observational[before])
+
+
+def test_true_probabilities_are_those_of_what_was_taken(drawn):
+    expected = drawn.probabilities.sum()
+    spread = (drawn.probabilities * (1 - drawn.probabilities)).sum() ** 0.5
+    counts = drawn.observational["studies"].value_counts()[expected.index]
+    assert (abs(counts - expected) < 4 * spread + 1).all()
+    np.testing.assert_allclose(drawn.probabilities.sum(axis=1), 1)
+
+
+def test_arms_may_be_others(simulator):
+    arms = ("No studies", "Evening course")
+    evening = draw_study(simulator, 300, horizon=3, repeats=2, arms=arms)
+    assert set(evening.treated["studies"]) == {"Evening course"}
+    # An evening course is no year without pay: it costs nothing like full-time studies do.
+    assert abs(evening.effects.mean()) < 3_000
+    assert evening.redrawn(n=200).arms == arms
+
+
+def test_fewer_test_subjects_are_the_first_ones(drawn, simulator):
+    few = draw_study(simulator, 500, horizon=3, n_test=50)
+    pd.testing.assert_frame_equal(few.control, drawn.control.head(50))
+    pd.testing.assert_frame_equal(few.observational, drawn.observational.head(500))
+    assert few.truth is None and few.effects is None
+
+
+def test_a_study_is_drawn_again_with_one_thing_changed(drawn):
+    smaller = drawn.redrawn(n=300)
+    pd.testing.assert_frame_equal(smaller.observational, drawn.observational.head(300))
+    np.testing.assert_array_equal(smaller.effects, drawn.effects)
+    later = drawn.redrawn(horizon=4, n_test=20)
+    before = list(FULL_ADJUSTMENT)
+    pd.testing.assert_frame_equal(later.observational[before], drawn.observational[before])
+    assert (later.observational["income"] != drawn.observational["income"]).mean() > 0.5
+    # What was replaced is a question to the same draw.
+    minimal = dataclasses.replace(drawn, adjustment="minimal")
+    assert len(minimal.redrawn(n=200).covariates.columns) > len(minimal.covariates.columns)
+
+
+def test_studies_share_test_subjects_and_more_leave_the_first_as_they_are(simulator):
+    options = {"horizon": 3, "n_test": 60, "repeats": 2, "seed": 5}
+    two = list(draw_studies(simulator, 200, 2, **options))
+    three = list(draw_studies(simulator, 200, 3, **options))
+    for few, more in zip(two, three[:2], strict=True):
+        pd.testing.assert_frame_equal(few.observational, more.observational)
+    assert len({one.observational["income"].sum() for one in three}) == 3
+    for one in three[1:]:
+        pd.testing.assert_frame_equal(one.control, three[0].control)
+        np.testing.assert_array_equal(one.effects, three[0].effects)
+        # Each knows its own seed.
+        again = one.redrawn()
+        pd.testing.assert_frame_equal(again.observational, one.observational)
+        pd.testing.assert_frame_equal(again.probabilities, one.probabilities)
+        np.testing.assert_array_equal(again.effects, one.effects)
+
+
+def test_the_truth_is_computed_once_for_all_loads_of_one_fit(simulator, empty_cache, monkeypatch):
+    first = draw_study(simulator, 100, horizon=3, repeats=2)
+    monkeypatch.setattr(study, "true_effects", None)  # whoever computes it again, fails
+    again = draw_study(copy.deepcopy(simulator), 200, horizon=3, n_test=100, repeats=2)
+    np.testing.assert_array_equal(again.effects, first.effects)
+    pd.testing.assert_frame_equal(again.treated, first.treated)
+    other = copy.deepcopy(simulator).set_params(coupling="inverse_cdf")
+    for changes in (
+        *({"horizon": 4}, {"n_test": 99}, {"repeats": 3}, {"test_seed": 7}, {"truth_seed": 8}),
+        *({"arms": ("No studies", "Day course")}, {"simulator": other}),
+    ):
+        with pytest.raises(TypeError):
+            first.redrawn(**changes)
+    for changes in ({"n": 99}, {"seed": 7}, {"simulator": other}):
+        anew = first.redrawn(repeats=0, **changes)
+        assert not anew.observational.equals(first.observational)
+
+
+def test_a_fit_of_ones_own_is_never_mistaken_for_the_books(simulator, empty_cache):
+    names = {"n": 60, "n_test": 30, "horizon": 3, "repeats": 2}
+    of_book = draw_study(simulator, **names)
+    table = load_adult().sample(3_000, random_state=0)
+    for name in table.select_dtypes("category"):
+        if name != "education":
+            table[name] = table[name].cat.remove_unused_categories()
+    mine = copy.deepcopy(simulator).fit(table)
+    assert mine.recipe_ is None
+    assert not np.array_equal(draw_study(mine, **names).effects, of_book.effects)
+    mine.fit(table, seed=1)
+    assert not np.array_equal(draw_study(mine, **names).effects, of_book.effects)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"horizon": 1}, "horizon must be a whole number of at least 2: found 1"),
+        ({"repeats": 1}, "repeats must be a whole number of at least 2: found 1"),
+        ({"arms": ("No studies", "Sabbatical")}, "Sabbatical"),
+        ({"adjustment": "some"}, "adjustment 'some' is unknown"),
+        ({"n": 0}, "n must be"),
+    ],
+)
+def test_what_is_refused(simulator, changes, message):
+    with pytest.raises(InputError, match=message):
+        draw_study(simulator, **{"n": 50, "horizon": 3} | changes)
+
+
+def test_one_study_is_not_several_and_a_world_has_two_steps(simulator):
+    with pytest.raises(InputError, match="n_studies must be a whole number of at least 2: found 1"):
+        next(draw_studies(None, 10, 1))
+    with pytest.raises(InputError, match="must have every subject at steps 0 and 1"):
+        true_effects(simulator, simulator.sample(5), 2)
+
+
+def test_the_chapter_says_when_noise_hides_how_effects_differ(simulator):
+    # Two subjects and two futures: the variance of the effects is estimated as below zero.
+    path = ROOT / "notebooks" / "effect_data.ipynb"
+    cells = {cell["id"]: cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
+    known = {"n_samples": 200, "horizon": 7, "n_truth": 2, "repeats": 2, "simulator": simulator}
+    page = {"draw_study": draw_study, "pd": pd, "Markdown": str, **known}
+    computed, said = ("".join(cells[name]["source"]) for name in ("code-16", "code-23"))
+    exec(computed, page)
+    assert page["truth"].ceiling == 0
+    assert page["variances"]["true effects"] ** 0.5 == 0
+    assert "2 futures hides how the effects differ" in eval(said, page)
+    page["truth"] = dataclasses.replace(page["truth"], variance=np.ones(2))
+    assert "The ceiling of R² is therefore **1.00**" in eval(said, page)
