@@ -73,16 +73,9 @@ def read_estimators(
 ) -> dict[str, Entrant]:
     """Read an estimator file, check all of it, and make its estimators.
 
-    Parameters
-    ----------
-    source : path or dict
-        A YAML file, or what it holds.
-    names : iterable of str, optional
-        Which entries to return, all by default; `module:Class` and the names of classes are
-        entries without options.
-    n_settings, seed, scored
-        Of every :class:`~lib.effects.learners.Search`; the seed is that of learners, too.
-
+    `source` is a YAML file, or what it holds. `names` are the entries to return, all by default;
+    `module:Class` and the names of classes are entries without options. `n_settings`, `seed` and
+    `scored` are those of every :class:`~lib.effects.learners.Search`; learners have the seed, too.
     What is unknown is refused, and there is a warning for every key that has no meaning here.
 
     Examples

@@ -80,13 +80,7 @@ def watched(estimator) -> bool:
 
 
 def fold_of(n: int) -> np.ndarray:
-    """Return the fold of each of n rows: five blocks of neighbours, not shuffled.
-
-    Examples
-    --------
-    >>> fold_of(7)
-    array([0, 0, 1, 1, 2, 3, 4])
-    """
+    """Return the fold of each of n rows: five blocks of neighbours, not shuffled."""
     if n < FOLDS:
         raise InputError(f"{FOLDS} folds need at least {FOLDS} rows: found {n}")
     return np.repeat(np.arange(FOLDS), [len(part) for part in np.array_split(np.arange(n), FOLDS)])
@@ -100,7 +94,7 @@ def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
 
 def fit(model: BaseEstimator, features, target, weights=None) -> BaseEstimator:
     """Fit a learner, with weights if they differ."""
-    if len(target) == 0:
+    if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
         raise InputError("an arm must have subjects in two folds or more: found all in one")
     equal = weights is None or (weights == 1).all()
     return model.fit(features, target, **({} if equal else {"sample_weight": weights}))
@@ -209,14 +203,9 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
     """Choose the settings that are best together, fit them, and return their score.
 
     A random search draws settings of the joint grid without replacement, so that one search's
-    choice restricts the other's. The score is missing where nothing is chosen or scored.
-
-    Parameters
-    ----------
-    searches : list of Search
-    rows : list of tuple
-        Each search's features (n, p), target (n,), folds (n,), the sum of squares by which a
-        regressor's loss in a fold is divided (folds,), and weights (n,) or None.
+    choice restricts the other's. The score is missing where nothing is chosen or scored. Each
+    search's `rows` are features (n, p), target (n,), folds (n,), the sum of squares by which a
+    regressor's loss in a fold is divided (folds,), and weights (n,) or None.
     """
     settings, score = [search.settings() for search in searches], np.nan
     sizes, first = [len(each) for each in settings], searches[0]

@@ -75,7 +75,7 @@ class TrueEffects:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    r"""Tables, a question about them and, if known, its answer; checked when it is made.
+    """Tables, a question about them and, if known, its answer; checked when it is made.
 
     `dataclasses.replace(study, adjustment="minimal")` asks another question of the same tables.
 
@@ -85,10 +85,8 @@ class Study:
         One row a subject: covariates, treatment, outcome. Only the n rows in the arms are used.
     control, treated : pandas.DataFrame
         The same m other subjects without and with the treatment.
-    adjustment : {"full", "minimal"} or sequence of str
-        The covariates.
-    arms : tuple of str
-        The control's level of the treatment, and the treated's.
+    adjustment, arms : {"full", "minimal"} or sequence of str, tuple of str
+        The covariates; the control's level of the treatment, and the treated's.
     treatment, outcome, group : str
         Columns; the last, of the test subjects, to average effects by, may be None.
     truth : TrueEffects or array of shape (m,), optional
