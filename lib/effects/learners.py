@@ -62,10 +62,9 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
         raise InputError(f"base estimator {name!r} is unknown: {one_of(LEARNERS)}")
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
-    if unknown := sorted(set(parameters) - known):
-        raise InputError(
-            f"parameter {unknown[0]!r} of {name} is unknown: {one_of(sorted(known), 40)}"
-        )
+    for parameter in [each for each in parameters if each not in known]:
+        expected = one_of(sorted(known), 40)
+        raise InputError(f"parameter {parameter!r} of {name} is unknown: {expected}")
     usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
     return made.set_params(**usual | parameters)
 

@@ -149,13 +149,12 @@ def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFra
     Returned is one row a group: `subjects`, `sampled` with its `standard error`, `truth` if it is
     known, and a column for each of `effects`, name → shape (m,).
     """
-    grouped = pd.Series(study.difference).groupby(study.groups)
-    table = pd.DataFrame(
-        {"subjects": grouped.size(), "sampled": grouped.mean(), "standard error": grouped.sem()}
-    )
     known = {} if study.effects is None else {"truth": study.effects}
-    for name, values in (known | effects).items():
-        table[name] = pd.Series(values).groupby(study.groups).mean()
+    columns = pd.DataFrame({"sampled": study.difference, **known, **effects})
+    grouped = columns.groupby(study.groups)
+    table = grouped.mean()
+    table.insert(0, "subjects", grouped.size())
+    table.insert(2, "standard error", grouped["sampled"].sem())
     return table
 
 
@@ -194,10 +193,8 @@ def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd
     treated         2   1.849057
     """
     weights = inverse_propensity_weights(treatment, propensities)
-    parts = {"control": weights[treatment == 0], "treated": weights[treatment == 1]}
-    return pd.DataFrame(
-        {
-            arm: {"subjects": len(w), "effective": w.sum() ** 2 / (w**2).sum()}
-            for arm, w in parts.items()
-        }
-    ).T.astype({"subjects": int})
+    rows = {}
+    for arm, name in enumerate(("control", "treated")):
+        w = weights[treatment == arm]
+        rows[name] = (len(w), w.sum() ** 2 / (w**2).sum())
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["subjects", "effective"])

@@ -179,16 +179,15 @@ class Study:
         return {name: getattr(self, name) for name in ("observational", "control", "treated")}
 
     def _adjustment_set(self) -> list[str]:
-        names = self.adjustment
-        if isinstance(names, str):
-            if names not in ADJUSTMENT_SETS:
-                raise InputError(f"adjustment {names!r} is unknown: {one_of(ADJUSTMENT_SETS)}")
-            names = ADJUSTMENT_SETS[names]
-        if not list(names):
+        chosen = self.adjustment
+        if isinstance(chosen, str) and chosen not in ADJUSTMENT_SETS:
+            raise InputError(f"adjustment {chosen!r} is unknown: {one_of(ADJUSTMENT_SETS)}")
+        names = list(ADJUSTMENT_SETS[chosen] if isinstance(chosen, str) else chosen)
+        if not names:
             raise InputError("the adjustment set must name at least one covariate: found none")
-        for name in {self.treatment, self.outcome} & set(names):
-            raise InputError(f"the adjustment set must not hold {name!r}, which it adjusts")
-        return list(names)
+        if wrong := [name for name in (self.treatment, self.outcome) if name in names]:
+            raise InputError(f"the adjustment set must not hold {wrong[0]!r}, which it adjusts")
+        return names
 
     def _rows_in_arms(self) -> np.ndarray:
         _check_columns("observational", self.observational, [self.treatment], self.outcome)
