@@ -63,18 +63,14 @@ def benchmark(
         An iterable is taken one at a time. Three tables, or paths of CSV or Parquet files, are
         the seen subjects, and the same other subjects without (`control`) and with the treatment
         (`treated`).
-    estimators : iterable of str
-        Names of the estimator file, or `module:Class`; the paper's eleven by default.
-    grids : path or dict
-        An estimator file.
+    estimators, grids : iterable of str, path or dict
+        Names of the estimator file, or `module:Class`, the paper's eleven by default; and the file.
     selection, n_settings : {"grid", "random"}, int
         All settings, or some at random, and how many these are.
     bootstraps, seed : int
         Resamples of the test subjects; and the seed of these, of learners and of the search.
-    n_jobs : int
-        Estimators at work at a time.
-    progress : bool
-        Report each estimator on standard error as it finishes.
+    n_jobs, progress : int, bool
+        Estimators at work at a time; report each of them on standard error.
     **of_study
         Fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
 
@@ -82,11 +78,7 @@ def benchmark(
     -------
     pandas.DataFrame
         `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
-
-    Raises
-    ------
-    InputError
-        If the tables, the names or the grids break a rule: before any work starts.
+        Tables, names and grids that break a rule are refused before any work starts.
     """
     entrants = _entrants(estimators, grids, selection, n_settings, seed)
     tables = []

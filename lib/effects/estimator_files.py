@@ -73,16 +73,9 @@ def read_estimators(
 ) -> dict[str, Entrant]:
     """Read an estimator file, check all of it, and make its estimators.
 
-    Parameters
-    ----------
-    source : path or dict
-        A YAML file, or what it holds.
-    names : iterable of str, optional
-        Which entries to return, all by default; `module:Class` and the names of classes are
-        entries without options.
-    n_settings, seed, scored
-        Of every :class:`~lib.effects.learners.Search`; the seed is that of learners, too.
-
+    `source` is a YAML file, or what it holds. `names` are the entries to return, all by default;
+    `module:Class` and the names of classes are entries without options. `n_settings`, `seed` and
+    `scored` are those of every :class:`~lib.effects.learners.Search`; learners have the seed, too.
     What is unknown is refused, and there is a warning for every key that has no meaning here.
 
     Examples
@@ -99,8 +92,10 @@ def read_estimators(
         entries.setdefault(name, {"estimator": name})
     entrants, of_search = {}, {"n_settings": n_settings, "seed": seed, "scored": scored}
     for name, entry in entries.items():
-        kind, options = str(entry["estimator"]), {**entry}
-        label = [options.pop(key, name) for key in ("estimator", "label")][-1]
+        if not isinstance(entry, dict) or "estimator" not in entry:
+            raise InputError(f"estimator {name!r} must be a mapping with a key 'estimator'")
+        kind, label = str(entry["estimator"]), entry.get("label", name)
+        options = {key: entry[key] for key in entry if key not in ("estimator", "label")}
         if ":" in kind and name not in names:
             continue  # other libraries take their time to import
         try:
@@ -120,9 +115,6 @@ def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, 
     content = _content(source)
     for section in [name for name in content if name not in (*SECTIONS, "data")]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=3)
-    for name, entry in content["estimators"].items():
-        if not isinstance(entry, dict) or "estimator" not in entry:
-            raise InputError(f"estimator {name!r} must be a mapping with a key 'estimator'")
     return content["estimators"]
 
 
@@ -141,15 +133,13 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
     content = _content(source)
     experiment, selection = (content.get(part) or {} for part in ("experiment", "selection"))
     said: dict[str, Any] = {"grids": source, "estimators": list(read_estimators(source))}
-    words = {"adjustment": "covariates", "treatment": "intervention"}
-    for argument in ("adjustment", "treatment", "outcome", "seed"):
-        if (value := experiment.get(words.get(argument, argument))) is not None:
-            said[argument] = value
+    words = {"outcome": "outcome", "seed": "seed"}
+    words |= {"adjustment": "covariates", "treatment": "intervention"}
+    said |= {k: experiment[word] for k, word in words.items() if experiment.get(word) is not None}
+    words = {"selection": "type", "n_settings": "n_iter"}
+    said |= {k: selection[word] for k, word in words.items() if word in selection}
     if {"intervention0", "intervention1"} <= set(experiment):
         said["arms"] = (experiment["intervention0"], experiment["intervention1"])
-    for argument, key in {"selection": "type", "n_settings": "n_iter"}.items():
-        if key in selection:
-            said[argument] = selection[key]
     if selection.get("folds", FOLDS) != FOLDS:
         raise InputError(f"selection has {FOLDS} folds, as the paper's: found {selection['folds']}")
     return said
@@ -211,14 +201,11 @@ def _option(key: str, values: list, default: Any) -> Any:
 
 def _slots(role: str, chosen: type) -> list[str]:
     """Say which slots a key speaks of; none if it is not known."""
-    slots = chosen.slots()
+    slots, said = chosen.slots(), set(role.split("_"))
     known = {ALL: slots} | {f"{ALL}{k}": [slot] for k, slot in enumerate(slots)}
-    if role in slots:
-        return [role]
-    if role not in known and chosen is DML:
-        said = set(role.split("_"))
-        return [slot for slot, words in DML_WORDS.items() if words & said][:1]
-    return known.get(role, [])
+    known |= {slot: [slot] for slot in slots}
+    words = DML_WORDS if chosen is DML else {}
+    return known.get(role) or [slot for slot in words if words[slot] & said][:1]
 
 
 def _search(slot: str, bases: list, grid: dict[str, list], of_search: dict) -> Search:

@@ -12,12 +12,10 @@ Below, :math:`\mu_a(z)` models the outcome in arm a, :math:`m(z)` the outcome in
 
 References
 ----------
-.. [1] Johansson, F. D. (2024). IncomeSCM: From tabular data set to time-series simulator and
-   causal estimation benchmark. arXiv:2405.16069, Appendix E.
+.. [1] Johansson, F. D. (2024). IncomeSCM. arXiv:2405.16069, Appendix E.
 .. [2] Künzel, S. R. et al. (2019). Metalearners for estimating heterogeneous treatment effects
    using machine learning. PNAS 116(10).
 .. [3] Nie, X. and Wager, S. (2021). Quasi-oracle estimation of heterogeneous treatment effects.
-   Biometrika 108(2).
 .. [4] Kennedy, E. H. (2023). Towards optimal doubly robust estimation of heterogeneous causal
    effects. Electronic Journal of Statistics 17(2).
 .. [5] Chernozhukov, V. et al. (2018). Double/debiased machine learning for treatment and

@@ -62,10 +62,9 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
         raise InputError(f"base estimator {name!r} is unknown: {one_of(LEARNERS)}")
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
-    if unknown := sorted(set(parameters) - known):
-        raise InputError(
-            f"parameter {unknown[0]!r} of {name} is unknown: {one_of(sorted(known), 40)}"
-        )
+    for parameter in [each for each in parameters if each not in known]:
+        expected = one_of(sorted(known), 40)
+        raise InputError(f"parameter {parameter!r} of {name} is unknown: {expected}")
     usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
     return made.set_params(**usual | parameters)
 
@@ -80,13 +79,7 @@ def watched(estimator) -> bool:
 
 
 def fold_of(n: int) -> np.ndarray:
-    """Return the fold of each of n rows: five blocks of neighbours, not shuffled.
-
-    Examples
-    --------
-    >>> fold_of(7)
-    array([0, 0, 1, 1, 2, 3, 4])
-    """
+    """Return the fold of each of n rows: five blocks of neighbours, not shuffled."""
     if n < FOLDS:
         raise InputError(f"{FOLDS} folds need at least {FOLDS} rows: found {n}")
     return np.repeat(np.arange(FOLDS), [len(part) for part in np.array_split(np.arange(n), FOLDS)])
@@ -100,7 +93,7 @@ def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
 
 def fit(model: BaseEstimator, features, target, weights=None) -> BaseEstimator:
     """Fit a learner, with weights if they differ."""
-    if len(target) == 0:
+    if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
         raise InputError("an arm must have subjects in two folds or more: found all in one")
     equal = weights is None or (weights == 1).all()
     return model.fit(features, target, **({} if equal else {"sample_weight": weights}))
@@ -209,14 +202,9 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
     """Choose the settings that are best together, fit them, and return their score.
 
     A random search draws settings of the joint grid without replacement, so that one search's
-    choice restricts the other's. The score is missing where nothing is chosen or scored.
-
-    Parameters
-    ----------
-    searches : list of Search
-    rows : list of tuple
-        Each search's features (n, p), target (n,), folds (n,), the sum of squares by which a
-        regressor's loss in a fold is divided (folds,), and weights (n,) or None.
+    choice restricts the other's. The score is missing where nothing is chosen or scored. Each
+    search's `rows` are features (n, p), target (n,), folds (n,), the sum of squares by which a
+    regressor's loss in a fold is divided (folds,), and weights (n,) or None.
     """
     settings, score = [search.settings() for search in searches], np.nan
     sizes, first = [len(each) for each in settings], searches[0]

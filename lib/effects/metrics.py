@@ -72,20 +72,10 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
         R^2 = 1 - \frac{\sum_i (\tau_i - \hat\tau_i)^2}{\sum_i (\tau_i - \bar\tau)^2}, \qquad
         \mathrm{AE} = \Bigl| \frac1m \sum_i (\hat\tau_i - \tau_i) \Bigr|
 
-    Parameters
-    ----------
-    effects, truth : array of shape (m, k) and (m,)
-        Column j holds the estimates of estimator j.
-    groups : array of shape (m,), optional
-        If given, `R² by group` compares the mean effects of the groups, each counted once, and
-        leaves out who has none; all other metrics are of everybody.
-    bootstraps : int
-        Resamples of the test subjects; the intervals are their 2.5 and 97.5 percentiles.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray, shape (3, k)
-        Each of `METRICS`: value, lower and upper end.
+    Of `effects`, shape (m, k), column j is estimator j's; `truth` and `groups` have shape (m,).
+    `R² by group` compares the mean effects of the groups, each counted once, and leaves out who
+    has none; all other metrics are of everybody. Returned is for each of `METRICS` an array of
+    shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects.
     """
     codes = np.zeros(len(truth), dtype=int)
     if groups is not None:
@@ -126,16 +116,11 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
 def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int = 0) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
-    `estimates` are what :func:`~lib.effects.estimates.estimate` returned.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row an estimator and metric: `estimator`, `metric`, `value`, and the ends `lower` and
-        `upper` of its 95 % interval. Metrics are `cross-validation`, without an interval, and
-        those of `METRICS`; the same with `, truth` behind the name are against Monte-Carlo
-        effects. US dollars, or dollars squared. An estimator of the average alone has no rows
-        that it cannot have.
+    Of what :func:`~lib.effects.estimates.estimate` returned, one row an estimator and metric:
+    `estimator`, `metric`, `value`, and the ends `lower` and `upper` of its 95 % interval. Metrics
+    are `cross-validation`, without an interval, and those of `METRICS`; the same with `, truth`
+    behind the name are against Monte-Carlo effects. They are in the unit of the outcome or its
+    square. An estimator of the average alone has no rows that it cannot have.
     """
     # An average alone is marked as if everybody had it.
     m, targets = len(study.difference), {"": study.difference, ", truth": study.effects}
@@ -164,13 +149,12 @@ def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFra
     Returned is one row a group: `subjects`, `sampled` with its `standard error`, `truth` if it is
     known, and a column for each of `effects`, name → shape (m,).
     """
-    grouped = pd.Series(study.difference).groupby(study.groups)
-    table = pd.DataFrame(
-        {"subjects": grouped.size(), "sampled": grouped.mean(), "standard error": grouped.sem()}
-    )
     known = {} if study.effects is None else {"truth": study.effects}
-    for name, values in (known | effects).items():
-        table[name] = pd.Series(values).groupby(study.groups).mean()
+    columns = pd.DataFrame({"sampled": study.difference, **known, **effects})
+    grouped = columns.groupby(study.groups)
+    table = grouped.mean()
+    table.insert(0, "subjects", grouped.size())
+    table.insert(2, "standard error", grouped["sampled"].sem())
     return table
 
 
@@ -209,10 +193,8 @@ def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd
     treated         2   1.849057
     """
     weights = inverse_propensity_weights(treatment, propensities)
-    parts = {"control": weights[treatment == 0], "treated": weights[treatment == 1]}
-    return pd.DataFrame(
-        {
-            arm: {"subjects": len(w), "effective": w.sum() ** 2 / (w**2).sum()}
-            for arm, w in parts.items()
-        }
-    ).T.astype({"subjects": int})
+    rows = {}
+    for arm, name in enumerate(("control", "treated")):
+        w = weights[treatment == arm]
+        rows[name] = (len(w), w.sum() ** 2 / (w**2).sum())
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["subjects", "effective"])

@@ -6,7 +6,6 @@ other half, the validation subjects, by what was seen of them: lower is better.
 References
 ----------
 .. [1] Nie, X. and Wager, S. (2021). Quasi-oracle estimation of heterogeneous treatment effects.
-   Biometrika 108(2), Section 2.
 .. [2] Alaa, A. and van der Schaar, M. (2019). Validating causal inference models via influence
    functions. ICML, Theorem 2.
 .. [3] Mahajan, D. et al. (2024). Empirical analysis of model selection for heterogeneous causal
@@ -86,17 +85,9 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
     the expectation :math:`\operatorname{mean}\,[(\tau - \hat\tau)^2 + 2\mu_0(\tau - \hat\tau)]`,
     least at :math:`\hat\tau = \mu_1`.
 
-    Parameters
-    ----------
-    effects, factual : pandas.DataFrame, n rows
-        A column a candidate: its effects of the validation subjects, and its outcomes in the arm
-        that was taken, for candidates that model outcomes.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a candidate, one column a criterion, in the squared unit of the outcome; factual
-        fit is missing where a candidate has none.
+    Columns of `effects` and of `factual`, the outcomes in the arm that was taken, are candidates,
+    rows are the validation subjects. Returned is one row a candidate, one column a criterion, in
+    the squared unit of the outcome; factual fit is missing for whom models no outcomes.
 
     Examples
     --------

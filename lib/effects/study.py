@@ -75,7 +75,7 @@ class TrueEffects:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    r"""Tables, a question about them and, if known, its answer; checked when it is made.
+    """Tables, a question about them and, if known, its answer; checked when it is made.
 
     `dataclasses.replace(study, adjustment="minimal")` asks another question of the same tables.
 
@@ -85,10 +85,8 @@ class Study:
         One row a subject: covariates, treatment, outcome. Only the n rows in the arms are used.
     control, treated : pandas.DataFrame
         The same m other subjects without and with the treatment.
-    adjustment : {"full", "minimal"} or sequence of str
-        The covariates.
-    arms : tuple of str
-        The control's level of the treatment, and the treated's.
+    adjustment, arms : {"full", "minimal"} or sequence of str, tuple of str
+        The covariates; the control's level of the treatment, and the treated's.
     treatment, outcome, group : str
         Columns; the last, of the test subjects, to average effects by, may be None.
     truth : TrueEffects or array of shape (m,), optional
@@ -181,16 +179,15 @@ class Study:
         return {name: getattr(self, name) for name in ("observational", "control", "treated")}
 
     def _adjustment_set(self) -> list[str]:
-        names = self.adjustment
-        if isinstance(names, str):
-            if names not in ADJUSTMENT_SETS:
-                raise InputError(f"adjustment {names!r} is unknown: {one_of(ADJUSTMENT_SETS)}")
-            names = ADJUSTMENT_SETS[names]
-        if not list(names):
+        chosen = self.adjustment
+        if isinstance(chosen, str) and chosen not in ADJUSTMENT_SETS:
+            raise InputError(f"adjustment {chosen!r} is unknown: {one_of(ADJUSTMENT_SETS)}")
+        names = list(ADJUSTMENT_SETS[chosen] if isinstance(chosen, str) else chosen)
+        if not names:
             raise InputError("the adjustment set must name at least one covariate: found none")
-        for name in {self.treatment, self.outcome} & set(names):
-            raise InputError(f"the adjustment set must not hold {name!r}, which it adjusts")
-        return list(names)
+        if wrong := [name for name in (self.treatment, self.outcome) if name in names]:
+            raise InputError(f"the adjustment set must not hold {wrong[0]!r}, which it adjusts")
+        return names
 
     def _rows_in_arms(self) -> np.ndarray:
         _check_columns("observational", self.observational, [self.treatment], self.outcome)

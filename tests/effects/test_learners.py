@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler
 
-from lib.effects.estimators import TLearner
+from lib.effects.estimators import RLearner, TLearner
 from lib.effects.learners import Search, as_search, fold_of, learner, watched
 from lib.errors import InputError
 
@@ -153,6 +153,9 @@ def test_an_arm_in_one_fold_is_refused(data):
     x, _, y = data
     with pytest.raises(InputError, match="subjects in two folds or more: found all in one"):
         TLearner(Ridge(), Ridge()).fit(x, (np.arange(103) > 95).astype(float), y)
+    unscored = [Search(model, scored=False) for model in (Ridge(), LogisticRegression(), Ridge())]
+    with pytest.raises(InputError, match="subjects in two folds or more: found all in one"):
+        RLearner(*unscored).fit(x, (np.arange(103) > 95).astype(float), y)
 
 
 def test_a_fold_without_variation_is_left_out(data):
