@@ -217,8 +217,9 @@ def writable(folder: Path) -> None:
 def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
     """Hold a lock file, so that one process at a time does what is in the block.
 
-    Its folder is made, if it is not there. The operating system lets go of the lock when its holder ends, however it ends. With
-    ``wait=False``, a lock that is held is a :class:`BlockingIOError`.
+    Its folder is made, if it is not there. The operating system lets go of the lock when its
+    holder ends, however it ends. With ``wait=False``, a lock that is held is a
+    :class:`BlockingIOError`.
     """
     writable(path.parent)
     with open(path, "a") as lock:
