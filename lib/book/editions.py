@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
 from lib.book.parameters import as_source, checked, parameters_of
-from lib.errors import InputError, first_problem, one_of
+from lib.errors import InputError, check_known, first_problem
 from lib.files import read_yaml
 
 
@@ -56,8 +56,7 @@ def _find(what: str, name: str, folder: Path, ending: str) -> Path:
             raise InputError(f"{what} {name} does not exist")
         return Path(name).resolve()
     known = sorted(path.stem for path in folder.glob(f"*{ending}"))
-    if name not in known:
-        raise InputError(f"{what} {name!r} is unknown: {one_of(known)}")
+    check_known(what, name, known)
     return folder / f"{name}{ending}"
 
 
