@@ -16,9 +16,7 @@ without bound.
 
 import contextlib
 import functools
-import hashlib
 import inspect
-import json
 import os
 import platform
 import re
@@ -60,8 +58,7 @@ def versions() -> dict[str, str]:
 
 def _generation() -> str:
     """Name the results that this code and these versions make."""
-    made_by = json.dumps([folder_digest(ROOT / "lib", APART), versions()])
-    return hashlib.sha256(made_by.encode()).hexdigest()[:16]
+    return joblib.hash([folder_digest(ROOT / "lib", APART), versions()])[:16]
 
 
 # Taken on import: a file of `lib` that is edited while this process runs must not lend its
@@ -111,9 +108,8 @@ def cached(function: F) -> F:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         key = joblib.hash([function.__module__, function.__qualname__, given.arguments])
-        chosen = os.environ.get("CAUSAL_BENCHMARK_BOOK_CACHE")
-        folder = _opened(Path(chosen) if chosen else ROOT / ".cache" / "results")
-        entry = folder / f"{key}.pkl"
+        chosen = os.environ.get("CAUSAL_BENCHMARK_BOOK_CACHE") or ROOT / ".cache" / "results"
+        entry = _opened(Path(chosen)) / f"{key}.pkl"
         with file_lock(entry.with_suffix(".lock")):
             # Whatever a missing or damaged entry raises, the remedy is to compute it.
             with contextlib.suppress(Exception):

@@ -128,7 +128,6 @@ def _render(book: Book) -> list[str]:
         [*jupyter_book, *options, str(book.root)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
         encoding="utf-8",
         errors="replace",
     )

@@ -18,7 +18,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -183,17 +183,16 @@ def _settle(executed: nbformat.NotebookNode) -> list[dict[str, Any]]:
         part.metadata.pop("papermill", None)
     streams = []
     for number, cell in enumerate(_code(executed.cells), start=1):
-        errors, outputs = "", []
-        for output in cell.outputs:
+        errors, outputs, cell.outputs = "", cell.outputs, []
+        for output in outputs:
             name = output.get("name")
             if name == "stderr":
                 errors += output.text
-            elif name == "stdout" and outputs and outputs[-1].get("name") == name:
+            elif name == "stdout" and cell.outputs and cell.outputs[-1].get("name") == name:
                 # A stream comes in as many pieces as the time that it took had it.
-                outputs[-1].text += output.text
+                cell.outputs[-1].text += output.text
             else:
-                outputs.append(output)
-        cell.outputs = outputs
+                cell.outputs.append(output)
         if errors:
             streams.append({"cell": number, "text": errors})
     return streams
@@ -224,8 +223,13 @@ def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
         return None
 
     say = functools.partial(click.echo, err=True)
+    stopping = threading.Event()
     # Threads do, because the work is done by the kernels, which are processes.
-    with _interrupts() as stopping, ThreadPoolExecutor(workers) as pool:
+    with contextlib.ExitStack() as at_the_end, ThreadPoolExecutor(workers) as pool:
+        for one in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(one) is signal.default_int_handler:
+                usual = signal.signal(one, lambda *_: stopping.set())
+                at_the_end.callback(signal.signal, one, usual)
         futures = [pool.submit(execute_one, *each) for each in enumerate(runs, start=1)]
         while not all(future.done() for future in futures):
             # For a moment at a time: an interrupt ends no wait.
@@ -236,21 +240,6 @@ def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
                 for process in psutil.Process().children(recursive=True):
                     with contextlib.suppress(psutil.NoSuchProcess):
                         process.kill()
-    return [problem for future in futures if (problem := future.result())]
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Yield an event that interrupts set, instead of stopping the block; raise one at the end."""
-    stopping = threading.Event()
-    ours = (signal.SIGINT, signal.SIGTERM)
-    caught = [one for one in ours if signal.getsignal(one) is signal.default_int_handler]
-    for one in caught:
-        signal.signal(one, lambda *_: stopping.set())
-    try:
-        yield stopping
-    finally:
-        for one in caught:
-            signal.signal(one, signal.default_int_handler)
     if stopping.is_set():
         raise KeyboardInterrupt
+    return [problem for future in futures if (problem := future.result())]
