@@ -109,17 +109,15 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> i
       python -m lib run my_folder/my_notebook.ipynb
     """
     from lib.book.editions import Book, Run
-    from lib.book.parameters import checked, parameters_of
     from lib.book.running import execute
     from lib.files import writable
 
     book = Book()
     notebook = book.notebook(name)
-    values = checked(parameters_of(notebook), dict(given), as_text=True)
     output = output or Path(f"{notebook.stem}_run.ipynb")
     if output.suffix != ".ipynb":
         raise InputError(f"output {output} is no notebook: expected a name that ends with .ipynb")
-    run = Run(notebook, output, values, Path.cwd(), book)
+    run = Run(notebook, output, dict(given), Path.cwd(), book, as_text=True)
     writable(run.output.parent)
     problems = execute([run])
     if not problems:

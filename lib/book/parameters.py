@@ -147,7 +147,7 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
 
 
 def checked(
-    parameters: Mapping[str, Parameter], values: Mapping[str, Any], *, as_text: bool = False
+    parameters: Mapping[str, Parameter], values: Mapping[str, Any], as_text: bool = False
 ) -> dict[str, Any]:
     r"""Return the value of every parameter: the one given or, failing that, the default.
 

@@ -66,16 +66,15 @@ def publish(folder: str | os.PathLike, description: Description) -> Path:
     ['README.md', 'croissant.json', 'tosses.parquet']
     """
     folder = Path(folder)
-    found = sorted(path.stem for path in folder.glob("*.parquet"))
-    if found != sorted(description.columns):
+    found = {path.stem: pq.read_schema(path).names for path in sorted(folder.glob("*.parquet"))}
+    if found.keys() != description.columns.keys():
         raise InputError(
             f"tables of {description.name} must be {', '.join(sorted(description.columns))}: "
             f"found {', '.join(found) or 'none'}"
         )
     for table, meanings in description.columns.items():
-        columns = pq.read_schema(folder / f"{table}.parquet").names
-        if odd := sorted(set(columns) ^ set(meanings)):
-            where = "table" if odd[0] in columns else "description"
+        if odd := sorted(set(found[table]) ^ set(meanings)):
+            where = "table" if odd[0] in found[table] else "description"
             raise InputError(f"column {odd[0]!r} of {table} is only in the {where}")
     metadata = json.dumps(croissant(folder, description), indent=2)
     write_text(folder / "croissant.json", metadata + "\n")

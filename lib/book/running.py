@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import joblib
 import nbformat
 import psutil
 
@@ -77,18 +78,17 @@ def _digests(run: Run) -> dict[str, str]:
     files = {f"file of {name}": os.path.join(run.folder, text) for name, text in texts.items()}
     return {
         "notebook": _sha256(run.notebook),
-        "parameters": _sha256(json.dumps(run.values, sort_keys=True)),
+        "parameters": joblib.hash(run.values),
         "lib": folder_digest(run.book.root / "lib"),
         "data": folder_digest(run.book.root / "data"),
-        "versions": _sha256(json.dumps(versions())),
+        "versions": joblib.hash(versions()),
         # Unlike that of Path, this `isfile` takes any text.
         **{what: _sha256(Path(file)) for what, file in files.items() if os.path.isfile(file)},
     }
 
 
-def _sha256(content: Path | str) -> str:
-    data = content.encode() if isinstance(content, str) else content.read_bytes()
-    return hashlib.sha256(data).hexdigest()
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # --- One page ---------------------------------------------------------------------------------
