@@ -63,7 +63,18 @@ def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     >>> len(records), int(records.isna().any(axis="columns").sum())
     (32561, 2399)
     """
-    content = _verified_bytes(ADULT_PATH if path is None else Path(path))
+    path = Path(path or ADULT_PATH)
+    expected = f"expected the {ADULT_BYTES:,} bytes of UCI's adult.data with MD5 {ADULT_MD5}"
+    try:
+        content = path.read_bytes()
+        if content[:2] == b"\x1f\x8b":  # the mark of a gzip file
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read ({error}): {expected}") from error
+    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    if digest != ADULT_MD5:
+        found = f"found {len(content):,} bytes with MD5 {digest}"
+        raise InputError(f"{path} is not the Adult table: {expected}, {found}")
     return pd.read_csv(
         io.BytesIO(content),
         header=None,
@@ -99,30 +110,8 @@ def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     complete["capital-net"] = complete["capital-gain"] - complete["capital-loss"]
     complete["marital-status"] = complete["marital-status"].replace(MARRIED, "Married")
     complete = complete.drop(columns=["fnlwgt", "capital-gain", "capital-loss"])
-    return complete.apply(_with_type)
-
-
-def _with_type(column: pd.Series) -> pd.Series:
-    """Make numbers floats and text categorical."""
-    if pd.api.types.is_numeric_dtype(column):
-        return column.astype(float)
-    levels = EDUCATION_LEVELS if column.name == "education" else sorted(column.unique())
-    return column.astype(pd.CategoricalDtype(levels))
-
-
-def _verified_bytes(path: Path) -> bytes:
-    """Read the uncompressed bytes of `path`, and refuse any but those of `adult.data`."""
-    expected = f"expected the {ADULT_BYTES:,} bytes of UCI's adult.data with MD5 {ADULT_MD5}"
-    try:
-        content = path.read_bytes()
-        if content[:2] == b"\x1f\x8b":  # the mark of a gzip file
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read ({error}): {expected}") from error
-    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    if digest != ADULT_MD5:
-        raise InputError(
-            f"{path} is not the Adult table: {expected}, found {len(content):,} bytes with MD5 "
-            f"{digest}"
-        )
-    return content
+    for name, column in complete.items():
+        levels = EDUCATION_LEVELS if name == "education" else sorted(column.unique())
+        number = pd.api.types.is_numeric_dtype(column)
+        complete[name] = column.astype(float if number else pd.CategoricalDtype(levels))
+    return complete

@@ -16,8 +16,7 @@ without bound.
 
 import contextlib
 import functools
-import hashlib
-import json
+import inspect
 import os
 import platform
 import re
@@ -25,16 +24,15 @@ import shutil
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 import joblib
 
 from lib import ROOT
 from lib.errors import InputError
-from lib.files import file_lock, folder_digest
+from lib.files import atomic_write, file_lock, folder_digest
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable)
 
 #: Generations of results that stay on disk, so that going back one change costs nothing.
 GENERATIONS = 2
@@ -50,19 +48,17 @@ def versions() -> dict[str, str]:
     One that is not installed is named, too: what is installed later is a change.
     """
     found = {"python": platform.python_version()}
-    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
-        if name := re.match(r"[A-Za-z0-9._-]+", line):
-            try:
-                found[name[0]] = metadata.version(name[0])
-            except metadata.PackageNotFoundError:  # of another platform, for example
-                found[name[0]] = "absent"
+    requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    for name in re.findall(r"^[\w.-]+", requirements, flags=re.MULTILINE):
+        found[name] = "absent"  # such as one of another platform
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
     return found
 
 
 def _generation() -> str:
     """Name the results that this code and these versions make."""
-    made_by = json.dumps([folder_digest(ROOT / "lib", APART), versions()])
-    return hashlib.sha256(made_by.encode()).hexdigest()[:16]
+    return joblib.hash([folder_digest(ROOT / "lib", APART), versions()])[:16]
 
 
 # Taken on import: a file of `lib` that is edited while this process runs must not lend its
@@ -71,11 +67,11 @@ _GENERATION = _generation()
 
 
 @functools.cache
-def _memory(folder: Path) -> joblib.Memory:
-    """Open the generation in use, and delete those that are neither it nor the one before."""
+def _opened(folder: Path) -> Path:
+    """Return the folder of the generation in use, after deleting all but the last generations."""
     generation = folder / _GENERATION
     try:
-        (generation / "locks").mkdir(parents=True, exist_ok=True)
+        generation.mkdir(parents=True, exist_ok=True)
         os.utime(generation)  # the time of last use decides who is deleted
     except OSError as error:
         raise InputError(
@@ -84,15 +80,13 @@ def _memory(folder: Path) -> joblib.Memory:
         ) from None
     # Only folders named like a generation are ours to delete.
     ours = [path for path in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
-    ours.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in [path for path in ours if path != generation][GENERATIONS - 1 :]:
+    for old in sorted(ours, key=lambda path: path.stat().st_mtime)[:-GENERATIONS]:
         shutil.rmtree(old, ignore_errors=True)
-    # Compressed, because zlib ends a stream with a checksum: damage is noticed, not returned.
-    return joblib.Memory(generation, verbose=0, compress=("zlib", 1))
+    return generation
 
 
-def cached(function: Callable[P, R]) -> Callable[P, R]:
-    """Keep on disk, by `joblib.Memory`, what a function of `lib` returns.
+def cached(function: F) -> F:
+    """Keep on disk what a function of `lib` returns.
 
     What it returns must depend on its arguments and the code alone. Hand it values rather
     than the path of a file, because a path stays the same when the file changes. An entry
@@ -107,23 +101,23 @@ def cached(function: Callable[P, R]) -> Callable[P, R]:
     >>> load_squares.__wrapped__(4)  # the bare function
     [0, 1, 4, 9]
     """
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
-        chosen = os.environ.get("CAUSAL_BENCHMARK_BOOK_CACHE")
-        memory = _memory(Path(chosen) if chosen else ROOT / ".cache" / "results")
-        cached = memory.cache(function)
-        key = joblib.hash([function.__module__, function.__qualname__, args, kwargs])
-        locks = Path(memory.location) / "locks"
-        # Made again if newer generations have meanwhile pushed out the one of a long run.
-        locks.mkdir(parents=True, exist_ok=True)
-        with file_lock(locks / key):
-            if cached.check_call_in_cache(*args, **kwargs):
-                entry = cached.call_and_shelve(*args, **kwargs)
-                # Whatever a damaged entry raises, the remedy is to compute it again.
-                with contextlib.suppress(Exception):
-                    return entry.get()
-                entry.clear()
-            return cached(*args, **kwargs)
+    def remembered(*args, **kwargs):
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        key = joblib.hash([function.__module__, function.__qualname__, given.arguments])
+        chosen = os.environ.get("CAUSAL_BENCHMARK_BOOK_CACHE") or ROOT / ".cache" / "results"
+        entry = _opened(Path(chosen)) / f"{key}.pkl"
+        with file_lock(entry.with_suffix(".lock")):
+            # Whatever a missing or damaged entry raises, the remedy is to compute it.
+            with contextlib.suppress(Exception):
+                return joblib.load(entry)
+            result = function(*args, **kwargs)
+            with atomic_write(entry) as beside:
+                # Compressed, because zlib ends a stream with a checksum: damage is noticed.
+                joblib.dump(result, beside, compress=("zlib", 1))
+        return result
 
     return remembered

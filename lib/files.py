@@ -12,7 +12,7 @@ import itertools
 import os
 import secrets
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,11 +112,10 @@ def write_parquet(
             writer.write_table(table)
 
 
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Say in one sentence why a file cannot be read."""
+def _read(reader: Callable[[Path], Any], path: Path) -> Any:
+    """Read a file, or say in one sentence why it cannot be read."""
     try:
-        yield
+        return reader(path)
     except FileNotFoundError:
         raise InputError(f"file {path} does not exist") from None
     except (OSError, ValueError) as error:
@@ -138,16 +137,13 @@ def read_table(path: str | os.PathLike) -> "pd.DataFrame":
     readers = dict.fromkeys(csv, pd.read_csv) | {".parquet": pd.read_parquet}
     if path.suffix not in readers:
         raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
-    with _reading(path):
-        return readers[path.suffix](path)
+    return _read(readers[path.suffix], path)
 
 
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
     """Read a YAML file, as :func:`parse_yaml` does; an :class:`InputError` says if it is none."""
-    path = Path(path)
-    with _reading(path):
-        text = path.read_text(encoding="utf-8")
-    return parse_yaml(text, path.name, ignored)
+    text = _read(lambda path: path.read_text(encoding="utf-8"), Path(path))
+    return parse_yaml(text, Path(path).name, ignored)
 
 
 def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
@@ -162,41 +158,40 @@ def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
     Traceback (most recent call last):
     lib.errors.InputError: people.yml, line 1: the key 'age' stands twice
     """
-    loader = yaml.SafeLoader(text)
     try:
+        loader = _Loader(text)
         root = loader.get_single_node()
-        doubled = list(_doubled_keys(root))  # now: to construct is to write merged keys out
+        # Now: to construct the content is to write merged keys out.
+        sections = [key for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
         content = None if root is None else loader.construct_document(root)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
-    for section, key in doubled:
+    for key in loader.doubled:
         found = f"{source}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
-        if section not in ignored:
+        above = [one.value for one in sections if one.start_mark.index <= key.start_mark.index]
+        if not above or above[-1] not in ignored:
             raise InputError(found)
         warnings.warn(f"{found}, in a section without a meaning here", stacklevel=3)
     return content
 
 
-def _doubled_keys(root: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
-    """Yield each key that stands twice in its mapping, and the section that it is in."""
-    waiting, seen = [("", root)], set()
-    while waiting:
-        section, node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            waiting += [(section, child) for child in node.value]
-        elif isinstance(node, yaml.MappingNode):
-            keys = set()
-            for key, value in node.value:
-                name = key.value if isinstance(key, yaml.ScalarNode) else ""
-                # A merge key (<<) may stand with others; what it brings does not count as twice.
-                if name and key.tag != "tag:yaml.org,2002:merge":
-                    if (key.tag, name) in keys:
-                        yield section or name, key
-                    keys.add((key.tag, name))
-                waiting.append((section or name, value))
+class _Loader(yaml.SafeLoader):
+    """Notes each key that stands twice in its mapping."""
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.doubled = []
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            name = (key.tag, str(key.value))
+            # A merge key (<<) may stand with others; what it brings does not count as twice.
+            if name in seen and key.tag != "tag:yaml.org,2002:merge":
+                self.doubled.append(key)
+            seen.add(name)
+        return node
 
 
 def writable(folder: Path) -> None:
@@ -218,9 +213,11 @@ def writable(folder: Path) -> None:
 def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
     """Hold a lock file, so that one process at a time does what is in the block.
 
-    The operating system lets go of the lock when its holder ends, however it ends. With
-    ``wait=False``, a lock that is held is a :class:`BlockingIOError`.
+    Its folder is made, if it is not there. The operating system lets go of the lock when its
+    holder ends, however it ends. With ``wait=False``, a lock that is held is a
+    :class:`BlockingIOError`.
     """
+    writable(path.parent)
     with open(path, "a") as lock:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -234,11 +231,12 @@ def folder_digest(folder: Path, without: Collection[str] = ()) -> str:
     A folder that does not exist has the digest of an empty one.
     """
     digest = hashlib.sha256()
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
-    for name, path in sorted(files.items()):
-        parts, apart = name.split("/"), {"__pycache__", *without}
-        if path.is_file() and not any(part[0] == "." or part in apart for part in parts):
+    apart = {"__pycache__", *without}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_file() and not any(part[0] == "." or part in apart for part in name.parts):
             content = path.read_bytes()
             # The lengths keep (name, content) pairs apart: "ab" + "c" is not "a" + "bc".
+            name = name.as_posix()
             digest.update(f"{len(name)} {len(content)} {name}".encode() + content)
     return digest.hexdigest()

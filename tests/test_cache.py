@@ -38,7 +38,7 @@ def draws(n: int) -> np.ndarray:
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "results"))
     CALLS.clear()
-    cache._memory.cache_clear()
+    cache._opened.cache_clear()
     return tmp_path / "results"
 
 
@@ -48,7 +48,7 @@ def table():
 
 
 def entries(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("output.pkl"))
+    return sorted(folder.rglob("*.pkl"))
 
 
 def test_second_call_loads_the_same_values(table):
@@ -76,7 +76,7 @@ def test_results_of_other_code_or_versions_never_come_back(monkeypatch):
     draws(3)
     for generation in ["a" * 16, "b" * 16]:
         monkeypatch.setattr(cache, "_GENERATION", generation)
-        cache._memory.cache_clear()
+        cache._opened.cache_clear()
         draws(3)
     assert CALLS == [3, 3, 3]
 

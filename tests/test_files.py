@@ -8,7 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from lib.errors import InputError
-from lib.files import atomic_write, file_lock, folder_digest, writable, write_parquet, write_text
+from lib.files import (
+    atomic_write,
+    file_lock,
+    folder_digest,
+    parse_yaml,
+    writable,
+    write_parquet,
+    write_text,
+)
 
 
 def test_a_file_is_replaced_when_it_is_complete(tmp_path):
@@ -128,3 +136,18 @@ def test_folder_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
     (tmp_path / "fit.py").rename(tmp_path / "refit.py")
     assert folder_digest(tmp_path) != first
     assert folder_digest(tmp_path / "missing") == folder_digest(tmp_path / "absent")
+
+
+def test_what_a_merge_brings_does_not_stand_twice():
+    text = "a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\nc: {<<: *a, x: 3}\n<<: {d: 4}\n"
+    content = parse_yaml(text, "merged.yml")
+    assert content == {"d": 4, "a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": {"x": 3, "y": 1}}
+
+
+def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone():
+    text = "figures:\n  - {size: 1, size: 2}\nvariables: {age: {}, age: {}}\n"
+    with (
+        pytest.warns(UserWarning, match="line 2: the key 'size' stands twice, in a section"),
+        pytest.raises(InputError, match="line 3: the key 'age' stands twice"),
+    ):
+        parse_yaml(text, "model.yml", ignored=["figures"])

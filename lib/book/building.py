@@ -49,7 +49,6 @@ def build(
     """
     check_count("workers", workers, least=1)
     runs = load_edition(edition, book).runs
-    writable(book.executed)
     try:
         with file_lock(book.executed / ".lock", wait=False):
             # What a killed run left behind; we are alone, so nobody is still writing it.
@@ -129,7 +128,6 @@ def _render(book: Book) -> list[str]:
         [*jupyter_book, *options, str(book.root)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
         encoding="utf-8",
         errors="replace",
     )

@@ -11,7 +11,7 @@ Everything in it is checked before anything runs.
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
 from lib.book.parameters import as_source, checked, parameters_of
-from lib.errors import InputError, first_problem, one_of
+from lib.errors import InputError, check_known, first_problem
 from lib.files import read_yaml
 
 
@@ -56,8 +56,7 @@ def _find(what: str, name: str, folder: Path, ending: str) -> Path:
             raise InputError(f"{what} {name} does not exist")
         return Path(name).resolve()
     known = sorted(path.stem for path in folder.glob(f"*{ending}"))
-    if name not in known:
-        raise InputError(f"{what} {name!r} is unknown: {one_of(known)}")
+    check_known(what, name, known)
     return folder / f"{name}{ending}"
 
 
@@ -70,7 +69,8 @@ class Run:
     """A notebook to execute and the page that it becomes; checked when it is made.
 
     The run record is the `.json` beside the output. Of `values`, those that are not given are
-    the defaults. Relative paths in the notebook start from `folder`, or the book's root.
+    the defaults; `as_text` are those that somebody typed. Relative paths in the notebook start
+    from `folder`, or the book's root.
 
     Examples
     --------
@@ -84,13 +84,14 @@ class Run:
     values: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     book: Book = BOOK
+    as_text: InitVar[bool] = False
 
-    def __post_init__(self):
+    def __post_init__(self, as_text: bool):
         self.notebook, self.output = self.notebook.resolve(), self.output.resolve()
         if self.output == self.notebook:
             raise InputError(f"output {self.output} is the notebook itself: choose another name")
         self.parameters = parameters_of(self.notebook)
-        self.values = checked(self.parameters, self.values)
+        self.values = checked(self.parameters, self.values, as_text)
         self.folder = self.folder or self.book.root
         self.page = self.output.stem
         self.failed = self.output.with_suffix(".failed.ipynb")  # what has not become the page

@@ -12,8 +12,8 @@ out, without a word, what it does not understand, such as the type `int | None`.
 
 import ast
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Optional, Union
 
@@ -21,15 +21,12 @@ import nbformat
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known, one_of
 
 #: What an annotation may be made of.
 _TYPES = {
-    "Any": Any,
-    "Literal": Literal,
-    "Optional": Optional,
-    "Union": Union,
-    **{kind.__name__: kind for kind in (bool, dict, float, int, list, str, tuple)},
+    kind.__name__: kind
+    for kind in (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
 }
 
 #: From here on, digits are grouped (50_000), as they are in the notebooks.
@@ -38,12 +35,13 @@ _GROUPED_FROM = 10_000
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, the type as written, its default, and its comment."""
+    """One parameter: its name, the type as written, its default, its comment, and its lines."""
 
     name: str
     annotation: str
     default: Any
     help: str = ""
+    lines: slice | None = field(default=None, compare=False)
 
     def check(self, value: Any) -> Any:
         """Return the value if it has the parameter's type; an int serves as a float.
@@ -78,9 +76,8 @@ class Parameter:
         >>> Parameter("title", "str", "").parse("10_000")
         '10_000'
         """
-        refused = (ValueError, SyntaxError, MemoryError, RecursionError, yaml.YAMLError)
         for read in () if self.annotation == "str" else (ast.literal_eval, yaml.safe_load):
-            with contextlib.suppress(*refused):
+            with contextlib.suppress(Exception):  # of many kinds, all of which say: not so written
                 return self.check(read(text))
         return self.check(text)
 
@@ -104,15 +101,11 @@ def read_parameters(source: str) -> dict[str, Parameter]:
     >>> read_parameters("n_samples: int = 10_000  # subjects to draw")["n_samples"].help
     'subjects to draw'
     """
-    return {parameter.name: parameter for _, parameter in _statements(source)}
-
-
-def _statements(source: str) -> Iterator[tuple[ast.AnnAssign, Parameter]]:
-    """Yield each statement of a parameters cell, and the parameter that it states."""
     try:
         body = ast.parse(source).body
     except SyntaxError as error:
         raise InputError(f"the parameters cell is no Python: {error}") from None
+    parameters = {}
     for statement in body:
         try:
             if not isinstance(statement, ast.AnnAssign) or statement.col_offset:
@@ -123,13 +116,14 @@ def _statements(source: str) -> Iterator[tuple[ast.AnnAssign, Parameter]]:
                 f"the parameters cell holds {ast.unparse(statement)!r}: expected a line "
                 "`name: type = value  # meaning`, whose value is a literal"
             ) from None
+        lines = slice(statement.lineno - 1, statement.end_lineno)
         # Python counts the bytes of a line, not its characters.
-        last_line = source.split("\n")[statement.end_lineno - 1].encode()
+        last_line = source.split("\n")[lines][-1].encode()
         meaning = last_line[statement.end_col_offset :].decode().strip(" #")
         annotation = ast.get_source_segment(source, statement.annotation)
-        parameter = Parameter(name, annotation, default, meaning)
-        parameter.check(default)
-        yield statement, parameter
+        parameters[name] = Parameter(name, annotation, default, meaning, lines)
+        parameters[name].check(default)
+    return parameters
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
@@ -145,15 +139,14 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
     """
     lines = source.split("\n")
     # Backwards, so that the places of earlier values stay right.
-    for statement, parameter in reversed(list(_statements(source))):
-        value = values.get(parameter.name, parameter.default)
-        if value != parameter.default:
-            lines[statement.lineno - 1 : statement.end_lineno] = [parameter.line(value)]
+    for name, parameter in reversed(read_parameters(source).items()):
+        if values.get(name, parameter.default) != parameter.default:
+            lines[parameter.lines] = [parameter.line(values[name])]
     return "\n".join(lines)
 
 
 def checked(
-    parameters: Mapping[str, Parameter], values: Mapping[str, Any], *, as_text: bool = False
+    parameters: Mapping[str, Parameter], values: Mapping[str, Any], as_text: bool = False
 ) -> dict[str, Any]:
     r"""Return the value of every parameter: the one given or, failing that, the default.
 
@@ -168,8 +161,7 @@ def checked(
     """
     complete = {name: parameter.default for name, parameter in parameters.items()}
     for name, value in values.items():
-        if name not in parameters:
-            raise InputError(f"parameter {name!r} is unknown: {one_of(parameters)}")
+        check_known("parameter", name, parameters)
         read = parameters[name].parse if as_text else parameters[name].check
         complete[name] = read(value)
     return complete
@@ -182,8 +174,7 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
         nbformat.validate(notebook)
     except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError, AttributeError):
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    tagged = (cell for cell in code if "parameters" in cell.metadata.get("tags", []))
+    tagged = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     return notebook, next(tagged, nbformat.v4.new_code_cell())
 
 

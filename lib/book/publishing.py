@@ -66,16 +66,15 @@ def publish(folder: str | os.PathLike, description: Description) -> Path:
     ['README.md', 'croissant.json', 'tosses.parquet']
     """
     folder = Path(folder)
-    found = sorted(path.stem for path in folder.glob("*.parquet"))
-    if found != sorted(description.columns):
+    found = {path.stem: pq.read_schema(path).names for path in sorted(folder.glob("*.parquet"))}
+    if found.keys() != description.columns.keys():
         raise InputError(
             f"tables of {description.name} must be {', '.join(sorted(description.columns))}: "
             f"found {', '.join(found) or 'none'}"
         )
     for table, meanings in description.columns.items():
-        columns = pq.read_schema(folder / f"{table}.parquet").names
-        if odd := sorted(set(columns) ^ set(meanings)):
-            where = "table" if odd[0] in columns else "description"
+        if odd := sorted(set(found[table]) ^ set(meanings)):
+            where = "table" if odd[0] in found[table] else "description"
             raise InputError(f"column {odd[0]!r} of {table} is only in the {where}")
     metadata = json.dumps(croissant(folder, description), indent=2)
     write_text(folder / "croissant.json", metadata + "\n")
@@ -94,10 +93,8 @@ def croissant(folder: Path, description: Description) -> dict:
         file = f"{table}.parquet"
         content = (folder / file).read_bytes()
         files.append(
-            {
-                "@type": "cr:FileObject",
-                "@id": file,
-                "name": file,
+            _named("cr:FileObject", file)
+            | {
                 "contentUrl": file,
                 "contentSize": f"{len(content)} B",
                 "encodingFormat": "application/x-parquet",
@@ -105,20 +102,15 @@ def croissant(folder: Path, description: Description) -> dict:
             }
         )
         fields = [
-            {
-                "@type": "cr:Field",
-                "@id": _id(table, column.name),
-                "name": _id(table, column.name),
-                "description": meanings[column.name],
-                **_data_type(column.type),
-                "source": {"fileObject": {"@id": file}, "extract": {"column": column.name}},
-            }
+            _named("cr:Field", _id(table, column.name))
+            | {"description": meanings[column.name]}
+            | _data_type(column.type)
+            | {"source": {"fileObject": {"@id": file}, "extract": {"column": column.name}}}
             for column in pq.read_schema(folder / file)
         ]
-        record = {"@type": "cr:RecordSet", "@id": table, "name": table, "field": fields}
+        records.append(_named("cr:RecordSet", table) | {"field": fields})
         if key := description.keys.get(table):
-            record["key"] = [{"@id": _id(table, column)} for column in key]
-        records.append(record)
+            records[-1]["key"] = [{"@id": _id(table, column)} for column in key]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -157,12 +149,15 @@ def card(folder: Path, description: Description) -> str:
         "tags": list(description.tags),
         "size_categories": [next((name for n, name in _SIZES if largest < n), "1M<n<10M")],
         "configs": [
-            {"config_name": table, "data_files": f"{table}.parquet"}
-            for table in description.columns
+            {"config_name": name, "data_files": f"{name}.parquet"} for name in description.columns
         ],
     }
     yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{yaml_head}---\n\n" + "\n\n".join(parts) + "\n"
+
+
+def _named(kind: str, identifier: str) -> dict:
+    return {"@type": kind, "@id": identifier, "name": identifier}
 
 
 def _id(table: str, column: str) -> str:

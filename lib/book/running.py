@@ -9,21 +9,24 @@ so that one can open it and look.
 
 import contextlib
 import datetime
+import functools
 import hashlib
 import json
 import logging
 import os
 import signal
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+import click
+import joblib
 import nbformat
+import psutil
 
 from lib.book.editions import Run
 from lib.book.parameters import read_notebook, with_values
@@ -33,8 +36,6 @@ from lib.files import atomic_write, folder_digest, write_text
 
 #: Of sockets: with their names it must stay below 104 bytes, the least that a system allows.
 _LONGEST_FOLDER = 90
-
-_BAR = "{percentage:3.0f} % |{bar:20}| {elapsed}  {desc}"
 
 
 class PageFailed(Exception):
@@ -67,8 +68,8 @@ def why_stale(run: Run) -> str | None:
     if record is None or not run.output.is_file():
         return "not run yet"
     before, now = record["digests"], _digests(run) | {"page": _sha256(run.output)}
-    changed = (what for what in now | before if now.get(what) != before.get(what))
-    return next((f"{what} changed" for what in changed), None)
+    changed = [what for what in now | before if now.get(what) != before.get(what)]
+    return f"{changed[0]} changed" if changed else None
 
 
 def _digests(run: Run) -> dict[str, str]:
@@ -77,28 +78,23 @@ def _digests(run: Run) -> dict[str, str]:
     files = {f"file of {name}": os.path.join(run.folder, text) for name, text in texts.items()}
     return {
         "notebook": _sha256(run.notebook),
-        "parameters": _sha256(json.dumps(run.values, sort_keys=True)),
+        "parameters": joblib.hash(run.values),
         "lib": folder_digest(run.book.root / "lib"),
         "data": folder_digest(run.book.root / "data"),
-        "versions": _sha256(json.dumps(versions())),
+        "versions": joblib.hash(versions()),
         # Unlike that of Path, this `isfile` takes any text.
         **{what: _sha256(Path(file)) for what, file in files.items() if os.path.isfile(file)},
     }
 
 
-def _sha256(content: Path | str) -> str:
-    data = content.encode() if isinstance(content, str) else content.read_bytes()
-    return hashlib.sha256(data).hexdigest()
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # --- One page ---------------------------------------------------------------------------------
 
 
-def run_page(
-    run: Run,
-    on_cell: Callable[[int, int], object] = lambda number, count: None,
-    interrupted: Callable[[], bool] = lambda: False,
-) -> dict[str, Any]:
+def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Execute a notebook, write the page and its run record, and return the record.
 
     The page shows the values it was run with, in the cell that states what they mean, and in
@@ -106,9 +102,8 @@ def run_page(
     What a cell wrote to its error stream goes into the record and not onto the page. The
     page holds no times: the same inputs give the same bytes.
 
-    `on_cell` is called with (number, count) when a code cell starts; `interrupted` says whether
-    the user has stopped the run, so that the end of its kernel is no failure. A cell that raises
-    an error is :class:`PageFailed`, and leaves the page as it was.
+    `interrupted` says whether the user has stopped the run, so that the end of its kernel is no
+    failure. A cell that raises an error is :class:`PageFailed`, and leaves the page as it was.
     """
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
@@ -128,19 +123,11 @@ def run_page(
         "versions": versions(),
         "digests": _digests(run),
     }
-    count = sum(cell.cell_type == "code" for cell in source.cells)
-    reached = 0
-
-    def cell_starts(cell: nbformat.NotebookNode, cell_index: int) -> None:
-        nonlocal reached
-        if cell.cell_type == "code":
-            reached += 1
-            on_cell(reached, count)
-
+    reached: list[nbformat.NotebookNode] = []
     started = time.monotonic()
     with atomic_write(run.output) as beside:
         try:
-            executed = _execute(source, beside, run.folder, cell_starts)
+            executed = _execute(source, beside, run.folder, reached)
         except Exception as error:  # a cell's error, or a kernel that died
             if interrupted():
                 raise KeyboardInterrupt from None
@@ -148,7 +135,7 @@ def run_page(
                 os.replace(beside, run.failed)
             kind = getattr(error, "ename", type(error).__name__)
             said = str(getattr(error, "evalue", error)).strip().split("\n")[0]
-            where = f"{run.page}: cell {reached} of {count}"
+            where = f"{run.page}: cell {len(_code(reached))} of {len(_code(source.cells))}"
             raise PageFailed(f"{where}: {kind}: {said}".removesuffix(": ")) from error
         record["seconds"] = round(time.monotonic() - started, 1)
         record["stderr"] = _settle(executed)
@@ -160,9 +147,9 @@ def run_page(
 
 
 def _execute(
-    source: nbformat.NotebookNode, output: Path, folder: Path, on_cell: Callable[..., None]
+    source: nbformat.NotebookNode, output: Path, folder: Path, reached: list[nbformat.NotebookNode]
 ) -> nbformat.NotebookNode:
-    """Have papermill execute a notebook in a folder, cell by cell, writing it as it goes."""
+    """Have papermill execute a notebook in a folder, writing it, and noting each cell it starts."""
     # Heavy, and needed by nothing that only reads editions and records.
     import papermill
     from traitlets.config import Config
@@ -177,7 +164,7 @@ def _execute(
             output,
             kernel_name="python3",
             progress_bar=False,
-            on_cell_start=on_cell,
+            on_cell_start=lambda cell, cell_index: reached.append(cell),
             record_timing=False,
             # For the client below papermill, whose own `cwd` would move this whole process.
             resources={"metadata": {"path": str(folder)}},
@@ -186,24 +173,26 @@ def _execute(
         )
 
 
+def _code(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
 def _settle(executed: nbformat.NotebookNode) -> list[dict[str, Any]]:
     """Take from an executed notebook what differs from run to run; return its error streams."""
     for part in [executed, *executed.cells]:
         part.metadata.pop("papermill", None)
     streams = []
-    code = [cell for cell in executed.cells if cell.cell_type == "code"]
-    for number, cell in enumerate(code, start=1):
-        errors, outputs = "", []
-        for output in cell.outputs:
+    for number, cell in enumerate(_code(executed.cells), start=1):
+        errors, outputs, cell.outputs = "", cell.outputs, []
+        for output in outputs:
             name = output.get("name")
             if name == "stderr":
                 errors += output.text
-            elif name == "stdout" and outputs and outputs[-1].get("name") == name:
+            elif name == "stdout" and cell.outputs and cell.outputs[-1].get("name") == name:
                 # A stream comes in as many pieces as the time that it took had it.
-                outputs[-1].text += output.text
+                cell.outputs[-1].text += output.text
             else:
-                outputs.append(output)
-        cell.outputs = outputs
+                cell.outputs.append(output)
         if errors:
             streams.append({"cell": number, "text": errors})
     return streams
@@ -213,29 +202,18 @@ def _settle(executed: nbformat.NotebookNode) -> list[dict[str, Any]]:
 
 
 def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
-    """Execute notebooks, as many at a time as there are workers, and show progress.
+    """Execute notebooks, as many at a time as there are workers, and say which one is at work.
 
     A notebook that fails does not stop the others; one sentence for each that did is returned.
     An interrupt, however often it comes, starts no other page and ends every process that this
     one has started, before this function raises. If this process is killed, the kernels notice
     and end themselves.
     """
-    from tqdm import tqdm
 
-    # On a terminal only; elsewhere, the lines below are all there is to see.
-    bar = tqdm(total=len(runs), bar_format=_BAR, leave=False, disable=None)
-
-    def say(text: str) -> None:
-        tqdm.write(text, file=sys.stderr)
-
-    def execute_one(run: Run) -> str | None:
-        def cell_starts(number: int, count: int) -> None:
-            bar.set_description_str(f"{run.page}: cell {number} of {count}", refresh=False)
-            bar.update(1 / count)
-
-        say(f"{run.page}: started")
+    def execute_one(number: int, run: Run) -> str | None:
+        say(f"{run.page}: started, {number} of {len(runs)}")
         try:
-            record = run_page(run, cell_starts, stopping.is_set)
+            record = run_page(run, stopping.is_set)
         except (InputError, PageFailed) as error:
             say(f"{run.page}: FAILED")
             return str(error)
@@ -244,39 +222,24 @@ def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
         say(f"{run.page}: done in {record['seconds']:.0f} s")
         return None
 
+    say = functools.partial(click.echo, err=True)
+    stopping = threading.Event()
     # Threads do, because the work is done by the kernels, which are processes.
-    with bar, _interrupts() as stopping, ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(execute_one, run) for run in runs]
+    with contextlib.ExitStack() as at_the_end, ThreadPoolExecutor(workers) as pool:
+        for one in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(one) is signal.default_int_handler:
+                usual = signal.signal(one, lambda *_: stopping.set())
+                at_the_end.callback(signal.signal, one, usual)
+        futures = [pool.submit(execute_one, *each) for each in enumerate(runs, start=1)]
         while not all(future.done() for future in futures):
             # For a moment at a time: an interrupt ends no wait.
             wait(futures, timeout=0.2)
             if stopping.is_set():
                 pool.shutdown(wait=False, cancel_futures=True)
                 # In every round: a run may be about to start its kernel just now.
-                _end_children()
-    return [problem for future in futures if (problem := future.result())]
-
-
-@contextlib.contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Yield an event that interrupts set, instead of stopping the block; raise one at the end."""
-    stopping = threading.Event()
-    ours = (signal.SIGINT, signal.SIGTERM)
-    caught = [one for one in ours if signal.getsignal(one) is signal.default_int_handler]
-    for one in caught:
-        signal.signal(one, lambda *_: stopping.set())
-    try:
-        yield stopping
-    finally:
-        for one in caught:
-            signal.signal(one, signal.default_int_handler)
+                for process in psutil.Process().children(recursive=True):
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        process.kill()
     if stopping.is_set():
         raise KeyboardInterrupt
-
-
-def _end_children() -> None:
-    import psutil
-
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
+    return [problem for future in futures if (problem := future.result())]

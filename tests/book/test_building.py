@@ -33,6 +33,7 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     assert len(outcome.problems) == 3
     assert not leftover.exists()
     shown = capfd.readouterr().err
+    assert "broken: started, 1 of 3\n" in shown
     assert "broken: FAILED\n" in shown
     assert "small_sum: done in " in shown
     assert "\r" not in shown, "no live line where there is no terminal"

@@ -33,7 +33,7 @@ def test_help_answers_at_once_and_names_every_command():
     assert shown.returncode == 0
     for word in ["book", "run", "pages", "examples:", "exit status"]:
         assert word in shown.stdout
-    for heavy in ["papermill", "tqdm", "numpy", "pandas", "pydantic"]:
+    for heavy in ["papermill", "numpy", "pandas", "pydantic"]:
         assert heavy not in shown.stderr, "imported, and not needed to answer"
 
 
