@@ -7,6 +7,7 @@ What a user hands in, a table or a YAML file, is read here, and refused in one s
 
 import contextlib
 import errno
+import glob
 import hashlib
 import itertools
 import os
@@ -16,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import yaml
 
 from lib.errors import InputError, one_of
@@ -38,8 +40,8 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
-    who write the same path at once, the later counts, whole. A process that is killed leaves
-    a hidden file `.partial.*`, which nothing reads.
+    who write the same path at once, the later counts, whole. What a killed process has left
+    beside it, the next one that writes `path` removes.
 
     If the file cannot be written, that is an :class:`InputError`; errors about other files,
     such as an input that is missing, pass as they are.
@@ -54,7 +56,11 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     ['status.md']
     """
     path = Path(path)
-    beside = path.with_name(f".partial.{secrets.token_hex(4)}.{path.name}")
+    beside = path.with_name(f".partial.{os.getpid()}.{secrets.token_hex(4)}.{path.name}")
+    for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
+        writer = left.name.split(".")[2]
+        if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
+            left.unlink(missing_ok=True)
     try:
         # Made at once: a file that is missing from here on is another one.
         beside.touch(exist_ok=False)
