@@ -10,7 +10,7 @@ from lib.ccr.stories import WORDINGS, Story
 from lib.ccr.tasks import Task, Tasks
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
-from lib.errors import InputError, check_count, is_count, one_of
+from lib.errors import InputError, check, check_count, check_known
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
@@ -62,29 +62,25 @@ class Setting:
 
     def __post_init__(self):
         theme = find_theme(self.theme)
-        if is_count(sizes := self.n_per_bcc, least=0):
-            raise InputError(f"n_per_bcc must list the nodes of each component: found {sizes}")
         Chain(self.n_per_bcc, KINDS[0] if self.bcc_types == "mixed" else self.bcc_types)
         functions = self.causal_functions or theme.causal_functions or "random"
-        if functions not in CAUSAL_FUNCTIONS:
-            rule = f"is unknown: {one_of(CAUSAL_FUNCTIONS)}"
-            raise InputError(f"causal_functions {functions!r} {rule}")
-        if functions != (theme.causal_functions or functions):
-            rule = f"of theme {theme.name!r} must be {theme.causal_functions!r}"
-            raise InputError(f"causal_functions {rule}: found {functions!r}")
+        check_known("causal_functions", functions, CAUSAL_FUNCTIONS)
+        insisted = theme.causal_functions or functions
+        rule = f"causal_functions of theme {theme.name!r} must be {insisted!r}"
+        check(functions == insisted, rule, functions)
         object.__setattr__(self, "causal_functions", functions)
-        for name in ("n_samples", "n_wordings"):
-            check_count(name, getattr(self, name), least=1)
-        if self.n_wordings > len(WORDINGS):
-            raise InputError(f"n_wordings must be at most {len(WORDINGS)}: found {self.n_wordings}")
-        for name, top in (("least_pns", 1), ("balance", 0.5)):
-            if not 0 <= (found := getattr(self, name)) < top:
-                raise InputError(f"{name} must be at least 0 and below {top}: found {found}")
-        if not len(self.probabilities):
-            raise InputError("probabilities must hold at least one: found none")
+        check_count("n_samples", self.n_samples, least=1)
+        check_count("n_wordings", self.n_wordings, least=1)
+        most = len(WORDINGS)
+        check(self.n_wordings <= most, f"n_wordings must be at most {most}", self.n_wordings)
+        rule = "must be at least 0 and below"
+        check(0 <= self.least_pns < 1, f"least_pns {rule} 1", self.least_pns)
+        check(0 <= self.balance < 0.5, f"balance {rule} 0.5", self.balance)
+        check(
+            len(self.probabilities) > 0, "probabilities must hold at least one", self.probabilities
+        )
         for p in self.probabilities:
-            if not 0 < p < 1:
-                raise InputError(f"probabilities must lie between 0 and 1: found {p}")
+            check(0 < p < 1, "probabilities must lie between 0 and 1", p)
 
     def task(self, number: int, seed: int) -> Task:
         """Draw a task, always the same for a number and a seed."""
@@ -134,8 +130,7 @@ def generate(
     """
     known = [*inspect.signature(Setting).parameters, "n_tasks", "seed", "first_task"]
     for name in setting:
-        if name not in known:
-            raise InputError(f"parameter {name!r} is unknown: {one_of(known)}")
+        check_known("parameter", name, known)
     check_count("n_tasks", n_tasks, least=1)
     check_count("seed", seed, least=0)
     check_count("first_task", first_task, least=0)

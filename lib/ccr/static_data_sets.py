@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lib import ROOT
 from lib.ccr.setting import Setting
 from lib.ccr.tasks import Tasks
-from lib.errors import InputError, check_count, one_of
+from lib.errors import check_count, check_known
 from lib.files import read_yaml
 
 
@@ -52,8 +52,7 @@ def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
     >>> [len(task.world.chain.cut_tree) for task in tasks.tasks]
     [4, 4, 4, 4]
     """
-    if name not in CONFIGURATIONS:
-        raise InputError(f"data set {name!r} is unknown: {one_of(CONFIGURATIONS)}")
+    check_known("data set", name, CONFIGURATIONS)
     one = dataclasses.replace(CONFIGURATIONS[name], **changed)
     graphs = [graph for graph in one.graphs for _ in range(one.n_replicates)]
     settings = [dataclasses.replace(one, n_per_bcc=graph) for graph in graphs]

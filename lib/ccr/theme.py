@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, TypeVar
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 from lib.noise import uniforms
 
 Choice = TypeVar("Choice")
@@ -196,6 +196,5 @@ def find_theme(name: str | Theme) -> Theme:
     """
     if isinstance(name, Theme):
         return name
-    if name not in themes():
-        raise InputError(f"theme {name!r} is unknown: {one_of(themes())}")
+    check_known("theme", name, themes())
     return themes()[name]

@@ -51,8 +51,11 @@ def test_wordings_take_turns():
     ("arguments", "message"),
     [
         ({"theme": "candy"}, "theme 'candy' is unknown: expected one of candy_party, "),
-        ({"n_per_bcc": [3, 1]}, "a component needs at least 2 nodes: found 1"),
-        ({"n_per_bcc": []}, "n_per_bcc must name at least one component: found none"),
+        (
+            {"n_per_bcc": [3, 1]},
+            "each of n_per_bcc must be a whole number of at least 2",
+        ),
+        ({"n_per_bcc": []}, "n_per_bcc must list the nodes of each component: found []"),
         ({"n_per_bcc": 3}, "n_per_bcc must list the nodes of each component: found 3"),
         ({"bcc_types": ["cycle"]}, "bcc_types must have one kind a component, 3: found 1"),
         ({"bcc_types": "ring"}, "bcc_types: kind 'ring' is unknown: expected one of cycle, wheel"),
@@ -60,7 +63,7 @@ def test_wordings_take_turns():
         ({"probabilities": [0.5, 1.0]}, "probabilities must lie between 0 and 1: found 1.0"),
         ({"probabilities": [0.0]}, "probabilities must lie between 0 and 1: found 0.0"),
         ({"probabilities": [float("nan")]}, "probabilities must lie between 0 and 1: found nan"),
-        ({"probabilities": []}, "probabilities must hold at least one: found none"),
+        ({"probabilities": []}, "probabilities must hold at least one: found []"),
         ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1: found 0"),
         ({"n_samples": 2.5}, "n_samples must be a whole number of at least 1: found 2.5"),
         ({"n_wordings": 4}, "n_wordings must be at most 3: found 4"),
