@@ -70,7 +70,8 @@ def test_every_module_is_named_on_the_page():
     missing = [
         module
         for module, path in MODULES.items()
-        if path.name != "__init__.py" and not {module.split(".")[-1]} & named
+        if path.name != "__init__.py"
+        and not {module.split(".")[-1]} & named
         and ".themes." not in module
     ]
     assert missing == []

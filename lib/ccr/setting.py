@@ -76,11 +76,8 @@ class Setting:
         rule = "must be at least 0 and below"
         check(0 <= self.least_pns < 1, f"least_pns {rule} 1", self.least_pns)
         check(0 <= self.balance < 0.5, f"balance {rule} 0.5", self.balance)
-        check(
-            len(self.probabilities) > 0, "probabilities must hold at least one", self.probabilities
-        )
-        for p in self.probabilities:
-            check(0 < p < 1, "probabilities must lie between 0 and 1", p)
+        met = len(self.probabilities) > 0 and all(0 < p < 1 for p in self.probabilities)
+        check(met, "probabilities must lie between 0 and 1", self.probabilities)
 
     def task(self, number: int, seed: int) -> Task:
         """Draw a task, always the same for a number and a seed."""

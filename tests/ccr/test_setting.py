@@ -60,10 +60,19 @@ def test_wordings_take_turns():
         ({"bcc_types": ["cycle"]}, "bcc_types must have one kind a component, 3: found 1"),
         ({"bcc_types": "ring"}, "bcc_types: kind 'ring' is unknown: expected one of cycle, wheel"),
         ({"causal_functions": "nor"}, "causal_functions 'nor' is unknown: expected one of and, or"),
-        ({"probabilities": [0.5, 1.0]}, "probabilities must lie between 0 and 1: found 1.0"),
-        ({"probabilities": [0.0]}, "probabilities must lie between 0 and 1: found 0.0"),
-        ({"probabilities": [float("nan")]}, "probabilities must lie between 0 and 1: found nan"),
-        ({"probabilities": []}, "probabilities must hold at least one: found []"),
+        (
+            {"probabilities": [0.5, 1.0]},
+            "probabilities must lie between 0 and 1: found [0.5, 1.0]",
+        ),
+        (
+            {"probabilities": [0.0]},
+            "probabilities must lie between 0 and 1: found [0.0]",
+        ),
+        (
+            {"probabilities": [float("nan")]},
+            "probabilities must lie between 0 and 1: found [nan]",
+        ),
+        ({"probabilities": []}, "probabilities must lie between 0 and 1: found []"),
         ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1: found 0"),
         ({"n_samples": 2.5}, "n_samples must be a whole number of at least 1: found 2.5"),
         ({"n_wordings": 4}, "n_wordings must be at most 3: found 4"),
