@@ -114,12 +114,8 @@ def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str 
             break
     else:
         raise InputError(f"no theme recognises the question {question!r}")
-    if not found["cause"]:
-        return theme, asked, None, True
-    for negative, positive in theme.negations:
-        if negative in found["cause"]:
-            return theme, asked, found["cause"].replace(negative, positive, 1), False
-    return theme, asked, found["cause"], True
+    denied = theme.denied(found["cause"])
+    return theme, asked, denied or found["cause"] or None, denied is None
 
 
 @lru_cache(maxsize=64)

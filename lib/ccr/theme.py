@@ -103,7 +103,7 @@ class Draw:
 class Theme(ABC):
     """The vocabulary of a story.
 
-    A subclass states the attributes below and implements the three methods. No clause
+    A subclass states the attributes below and implements `nodes` and `holds`. No clause
     or label holds a period or a semicolon: the reader knows by them where a clause ends.
 
     Attributes
@@ -117,8 +117,9 @@ class Theme(ABC):
         Closes the world: nothing but what is told decides.
     sentences : tuple of str
         Patterns of all sentences of a sample, facts and details: the reader refuses others.
-    negations : tuple of (str, str)
-        What a negated clause says, and what it says instead when it is true.
+    clauses : tuple of (str, str, str)
+        Each says that a node is true, says that it is not, and asks whether it is; ``{}`` stands
+        for which node.
     causal_functions : str or None
         The operators that the theme insists on, if any.
     """
@@ -126,8 +127,8 @@ class Theme(ABC):
     name: ClassVar[str]
     openings: ClassVar[tuple[str, ...]]
     closing: ClassVar[str]
+    clauses: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     sentences: ClassVar[tuple[str, ...]] = ()
-    negations: ClassVar[tuple[tuple[str, str], ...]] = ((" is not ", " is "),)
     causal_functions: ClassVar[str | None] = None
 
     @abstractmethod
@@ -135,12 +136,23 @@ class Theme(ABC):
         """Return the nodes of a story, in topological order, with what is drawn for it."""
 
     @abstractmethod
-    def asked(self, question: str) -> str | None:
-        """Return the clause whose truth a question asks for; None if it is no such question."""
-
-    @abstractmethod
     def holds(self, own: str, text: str) -> bool | None:
         """Say whether a node's own condition holds by the facts of a text; None if none tells."""
+
+    def asked(self, question: str) -> str | None:
+        """Return the clause whose truth a question asks for; None if it is no such question."""
+        return self._affirmed(question, form=2)
+
+    def denied(self, clause: str) -> str | None:
+        """Return the clause that a negated one says is not true; None if it is no negated one."""
+        return self._affirmed(clause, form=1)
+
+    def _affirmed(self, text: str, form: int) -> str | None:
+        for clause in self.clauses:
+            pattern = re.escape(clause[form]).replace(r"\{\}", r"([\w -]+)")
+            if found := re.fullmatch(pattern, text):
+                return clause[0].format(*found.groups())
+        return None
 
 
 def only(pattern: str, text: str) -> re.Match | None:
