@@ -113,7 +113,7 @@ def write_parquet(
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Say in one sentence why a file cannot be read."""
     try:
         yield
@@ -138,14 +138,14 @@ def read_table(path: str | os.PathLike) -> "pd.DataFrame":
     readers = dict.fromkeys(csv, pd.read_csv) | {".parquet": pd.read_parquet}
     if path.suffix not in readers:
         raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
-    with _reading(path):
+    with reading(path):
         return readers[path.suffix](path)
 
 
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
     """Read a YAML file, as :func:`parse_yaml` does; an :class:`InputError` says if it is none."""
     path = Path(path)
-    with _reading(path):
+    with reading(path):
         text = path.read_text(encoding="utf-8")
     return parse_yaml(text, path.name, ignored)
 
