@@ -32,8 +32,7 @@ import pandas as pd
 
 from lib.ccr.answers import UNPARSEABLE, matched, parse, prompt_text
 from lib.ccr.scoring import RUNGS, rungs
-from lib.ccr.setting import generate
-from lib.ccr.tasks import Tasks
+from lib.ccr.tasks import Tasks, generate
 from lib.errors import InputError, check
 from lib.files import reading
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lib.ccr import generate, setting
-from lib.ccr.setting import Setting
+from lib.ccr import generate, tasks
+from lib.ccr.tasks import Setting
 from lib.errors import InputError
 
 
@@ -128,7 +128,7 @@ def test_a_setting_is_checked_before_anything_is_drawn():
 
 
 def test_a_floor_out_of_reach_is_refused(monkeypatch):
-    monkeypatch.setattr(setting, "MOST_ATTEMPTS", 30)
+    monkeypatch.setattr(tasks, "MOST_ATTEMPTS", 30)
     with pytest.raises(InputError) as error:
         generate("candy_party", least_pns=0.9)
     assert str(error.value) == (
