@@ -74,11 +74,9 @@ def yes_or_no() -> scorer.Scorer:
     async def score(state: solver.TaskState, target: scorer.Target) -> scorer.Score:
         said = state.output.completion
         right = float(parse(said) == parse(target.text))
-        value = dict.fromkeys(state.metadata["rungs"], right)
         # Numbers, not words: Inspect averages them over epochs.
-        return scorer.Score(
-            value=value | {"unparseable": float(parse(said) == UNPARSEABLE)}, answer=said
-        )
+        lost = {"unparseable": float(parse(said) == UNPARSEABLE)}
+        return scorer.Score(dict.fromkeys(state.metadata["rungs"], right) | lost, answer=said)
 
     return score
 

@@ -97,11 +97,7 @@ def _stops_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
     """  # noqa: D205
     following = dict(itertools.pairwise(task.world.chain.cut_tree))
     rows = {key: row for row, key in enumerate(task.keys)}
-    keys = (
-        (cause, value, effect if cause < 0 else following[cause])
-        for cause, value, effect in task.keys
-    )
-    return task.labels[[rows[key] for key in keys]]
+    return task.labels[[rows[x, value, following.get(x, y)] for x, value, y in task.keys]]
 
 
 @_reference("ignores the intervention")

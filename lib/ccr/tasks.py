@@ -11,11 +11,10 @@ columns that people already use are made of them on demand.
 """
 
 import contextlib
-import inspect
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -388,7 +387,7 @@ def generate(
     >>> len(tasks), len(tasks.factual), len(tasks.interventional)
     (90, 30, 30)
     """
-    known = [*inspect.signature(Setting).parameters, "n_tasks", "seed", "first_task"]
+    known = [*(field.name for field in fields(Setting)), "n_tasks", "seed", "first_task"]
     for name in setting:
         check_known("parameter", name, known)
     check_count("n_tasks", n_tasks, least=1)

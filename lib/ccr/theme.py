@@ -8,7 +8,6 @@ of it; :mod:`lib.ccr.reader` answers them from the text alone.
 Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
 """
 
-import importlib
 import itertools
 import pkgutil
 import re
@@ -17,12 +16,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from lib.errors import InputError, check_known
 from lib.noise import uniforms
-
-Choice = TypeVar("Choice")
 
 #: First names from several languages, each distinct from the start of any other.
 FRIENDS = (
@@ -79,13 +76,13 @@ class Draw:
         self.used += 1
         return low + int(uniforms(self.seed, self.name, self.used)[0, 0] * (high - low + 1))
 
-    def some(self, choices: Sequence[Choice], k: int) -> list[Choice]:
+    def some(self, choices: Sequence, k: int) -> list:
         """Return `k` different choices, in random order."""
         self.used += 1
         order = uniforms(self.seed, self.name, self.used, n=len(choices))[0].argsort()
         return [choices[position] for position in order[:k]]
 
-    def one(self, choices: Sequence[Choice]) -> Choice:
+    def one(self, choices: Sequence) -> Any:
         """Return one choice."""
         return choices[self.integer(0, len(choices) - 1)]
 
@@ -189,11 +186,9 @@ def lettered(clauses: Sequence[str]) -> str:
 @cache
 def themes() -> dict[str, Theme]:
     """Return all themes by name, found in :mod:`lib.ccr.themes`."""
-    package = importlib.import_module("lib.ccr.themes")
-    found = [
-        importlib.import_module(f"lib.ccr.themes.{module.name}").THEME
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name)
-    ]
+    folders = pkgutil.resolve_name("lib.ccr.themes").__path__
+    modules = sorted(module.name for module in pkgutil.iter_modules(folders))
+    found = [pkgutil.resolve_name(f"lib.ccr.themes.{name}:THEME") for name in modules]
     return {theme.name: theme for theme in found}
 
 
