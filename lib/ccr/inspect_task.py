@@ -75,8 +75,9 @@ def yes_or_no() -> scorer.Scorer:
         said = state.output.completion
         right = float(parse(said) == parse(target.text))
         # Numbers, not words: Inspect averages them over epochs.
-        lost = {"unparseable": float(parse(said) == UNPARSEABLE)}
-        return scorer.Score(dict.fromkeys(state.metadata["rungs"], right) | lost, answer=said)
+        value = dict.fromkeys(state.metadata["rungs"], right)
+        value["unparseable"] = float(parse(said) == UNPARSEABLE)
+        return scorer.Score(value=value, answer=said)
 
     return score
 
