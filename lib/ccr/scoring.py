@@ -282,12 +282,10 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     """
     if chain.n_compositions <= most:
         return list(chain.compositions())
-    between = np.array(chain.cut_tree[1:-1])
+    root, *between, leaf = chain.cut_tree
     drawn = uniforms(seed, name, n=most - 1, terms=len(between)).T < 0.5
-    every = tuple(between.tolist())
-    stops = dict.fromkeys([every, *(tuple(between[row].tolist()) for row in drawn if row.any())])
-    root, leaf = chain.global_quantity
-    return [(root, *stop, leaf) for stop in stops]
+    stops = [between, *(itertools.compress(between, row) for row in drawn if row.any())]
+    return list(dict.fromkeys((root, *stop, leaf) for stop in stops))
 
 
 def rungs(task: Task) -> list[np.ndarray]:

@@ -70,16 +70,13 @@ class World:
 
         `do` sets nodes, whatever their causes and noise say.
         """
-        do = do or {}
-        values = np.empty_like(noise)
+        values = noise.copy()
         for node, causes in enumerate(self.chain.parents):
-            if node in do:
-                values[node] = do[node]
-                continue
             combine = np.logical_and if self.operators[node] == "and" else np.logical_or
-            values[node] = noise[node]
             for cause in causes:
                 combine(values[node], values[cause], out=values[node])
+            if do and node in do:
+                values[node] = do[node]
         return values
 
 
