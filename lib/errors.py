@@ -46,6 +46,19 @@ def check_known(what: str, name: Any, allowed: Iterable, limit: int = 20) -> Non
         raise InputError(f"{what} {name!r} is unknown: {one_of(allowed, limit)}")
 
 
+def check(met: bool, rule: str, found: Any) -> None:
+    """Refuse what breaks a rule.
+
+    Examples
+    --------
+    >>> check(0 < 1.5 < 1, "level must lie between 0 and 1", 1.5)
+    Traceback (most recent call last):
+    lib.errors.InputError: level must lie between 0 and 1: found 1.5
+    """
+    if not met:
+        raise InputError(f"{rule}: found {found!r}")
+
+
 def is_count(number: Any, least: int) -> bool:
     """Say whether something is a whole number of at least `least`; 3.0 and True are none."""
     return isinstance(number, Integral) and not isinstance(number, bool) and number >= least

@@ -13,7 +13,7 @@ import itertools
 import os
 import secrets
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +118,11 @@ def write_parquet(
             writer.write_table(table)
 
 
-def _read(reader: Callable[[Path], Any], path: Path) -> Any:
-    """Read a file, or say in one sentence why it cannot be read."""
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say in one sentence why a file cannot be read."""
     try:
-        return reader(path)
+        yield
     except FileNotFoundError:
         raise InputError(f"file {path} does not exist") from None
     except (OSError, ValueError) as error:
@@ -143,13 +144,16 @@ def read_table(path: str | os.PathLike) -> "pd.DataFrame":
     readers = dict.fromkeys(csv, pd.read_csv) | {".parquet": pd.read_parquet}
     if path.suffix not in readers:
         raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
-    return _read(readers[path.suffix], path)
+    with reading(path):
+        return readers[path.suffix](path)
 
 
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
     """Read a YAML file, as :func:`parse_yaml` does; an :class:`InputError` says if it is none."""
-    text = _read(lambda path: path.read_text(encoding="utf-8"), Path(path))
-    return parse_yaml(text, Path(path).name, ignored)
+    path = Path(path)
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
+    return parse_yaml(text, path.name, ignored)
 
 
 def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:

@@ -14,7 +14,7 @@ from lib.ccr.exact import composed, exact_quantities
 from lib.ccr.reader import read
 from lib.ccr.tasks import Tasks
 from lib.ccr.worlds import World
-from lib.errors import InputError
+from lib.errors import check_count
 
 
 def disagreements(tasks: Tasks) -> pd.DataFrame:
@@ -85,8 +85,7 @@ def convergence(
     [0.05, 0.025]
     """
     for number in (*sizes, repetitions):
-        if number < 1:
-            raise InputError(f"convergence needs positive sizes and repetitions: found {number}")
+        check_count("a size, or number of repetitions,", number, least=1)
     root, leaf = world.chain.global_quantity
     pns = exact_quantities(world)["PNS"].loc[root, leaf]
     rows = []

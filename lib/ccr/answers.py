@@ -15,14 +15,16 @@ Prompts leave, and answers come back, as plain lines of JSON, known by their ids
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from pydantic import BaseModel, ValidationError
 
 from lib.ccr.tasks import Tasks
-from lib.errors import InputError
-from lib.files import atomic_write
+from lib.errors import InputError, check, first_problem
+from lib.files import atomic_write, reading
 
 #: The answer of a text that says neither yes nor no, or both.
 UNPARSEABLE = -1
@@ -31,6 +33,11 @@ _EMPHASIS = re.compile(r"[*_`\"'“”‘’]+")
 # "No doubt she is" and "Yes or no?" begin with the word and do not give it as the answer.
 _FIRST = re.compile(r"(yes|no)(?=$|[.,;:!)\n—–]| because\b| since\b| - )", re.IGNORECASE)
 _LAST = re.compile(r"(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?(yes|no)[.!]?", re.IGNORECASE)
+
+
+class _Line(BaseModel):
+    id: str
+    answer: str
 
 
 def parse(text: str) -> int:
@@ -69,8 +76,8 @@ def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: str | os.Pa
     """Write one line of JSON a prompt, with its `id` and `answer`; the unparseable one is empty."""
     words = {1: "Yes", 0: "No", UNPARSEABLE: ""}
     grids = list(zip(tasks.tasks, checked(tasks, answers), strict=True))
-    if any(grid.shape != task.labels.shape for task, grid in grids):
-        raise InputError("answers that are written must be one a prompt: found several")
+    times = max(grid.shape[1] // task.n_samples for task, grid in grids)
+    check(times == 1, "answers that are written must be one a prompt", times)
     said = (words[answer] for task, grid in grids for answer in grid[task.asked])
     asked = zip(tasks.prompts(), said, strict=True)
     lines = ({"id": prompt["id"], "answer": answer} for prompt, answer in asked)
@@ -83,57 +90,43 @@ def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
     Each line is an object with the `id` of a prompt and the words of its `answer`; other keys
     are ignored, and so are empty lines. A missing, extra or second answer is refused.
     """
-    path = Path(path)
-    said: dict[str, str] = {}
-    try:
+    path, said = Path(path), []
+    with reading(path):
         lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path} cannot be read: {reason}") from error
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            found = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{where} is not JSON: {error.msg}") from None
-        match found:
-            case {"id": str(name), "answer": str(words)}:
-                if name in said:
-                    raise InputError(f"{where} answers prompt {name!r} a second time")
-                said[name] = words
-            case _:
-                rule = f"must be an object with the texts 'id' and 'answer': found {line[:80]}"
-                raise InputError(f"{where} {rule}")
-    return matched(tasks, said, str(path))
+        if line.strip():
+            try:
+                said.append(_Line.model_validate_json(line))
+            except ValidationError as error:
+                raise InputError(f"{path}, line {number}: {first_problem(error)}") from None
+    return matched(tasks, ((one.id, one.answer) for one in said), str(path))
 
 
-def matched(tasks: Tasks, said: Mapping[str, str], source: str) -> list[np.ndarray]:
-    """Return the words said to every prompt, by its id, as answers; refuse other or missing ids.
+def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str) -> list[np.ndarray]:
+    """Return pairs of a prompt's id and the words said to it as answers, one to every prompt.
 
     Examples
     --------
     >>> from lib.ccr import generate
     >>> tasks = generate("candy_party", [2], n_samples=3)
-    >>> said = {prompt["id"]: "Yes." for prompt in tasks.prompts()}
+    >>> said = [(prompt["id"], "Yes.") for prompt in tasks.prompts()]
     >>> [grid.shape for grid in matched(tasks, said, "this example")]
     [(4, 3)]
     """
-    ids = [prompt["id"] for prompt in tasks.prompts()]
-    missing = [name for name in ids if name not in said]
-    extra = sorted(said.keys() - set(ids))
-    for names, rule, what in (
-        (missing, f"all {len(ids):,} prompts", "missing"),
-        (extra, f"these {len(ids):,} prompts only", "of no prompt"),
+    ids, said = [prompt["id"] for prompt in tasks.prompts()], list(said)
+    times = Counter(name for name, _ in said)
+    for what, names in (
+        ("missing", [name for name in ids if not times[name]]),
+        ("of no prompt", sorted(times.keys() - set(ids))),
+        ("answered again", [name for name in times if times[name] > 1]),
     ):
         if names:
             found = f"{len(names):,} {what}, the first of them {names[0]!r}"
-            raise InputError(f"{source} must answer {rule}: {found}")
+            raise InputError(f"{source} must answer all {len(ids):,} prompts once: {found}")
     grids = {one.number: np.zeros(one.labels.shape, dtype=np.int8) for one in tasks.tasks}
-    for name in ids:
+    for name, words in said:
         task, sample, question = map(int, name.split("-"))
-        grids[task][question, sample] = parse(said[name])
+        grids[task][question, sample] = parse(words)
     return list(grids.values())
 
 
@@ -143,17 +136,15 @@ def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
     Several answers to each prompt stand one behind another, as further samples.
     """
     grids = [np.asarray(grid) for grid in answers]
-    if len(grids) != len(tasks.tasks):
-        raise InputError(f"answers must be one grid a task, {len(tasks.tasks)}: found {len(grids)}")
+    n = len(tasks.tasks)
+    check(len(grids) == n, f"answers must be one grid a task, {n}", len(grids))
     for task, grid in zip(tasks.tasks, grids, strict=True):
-        rows, columns = task.labels.shape
-        if grid.ndim != 2 or len(grid) != rows or not grid.shape[1] or grid.shape[1] % columns:
-            raise InputError(
-                f"answers to task {task.number} must have the shape of its questions and samples, "
-                f"{(rows, columns)}: found {grid.shape}"
-            )
-        if not np.isin(grid, (1, 0, UNPARSEABLE)).all():
-            raise InputError(f"an answer must be 1, 0 or {UNPARSEABLE}: found others")
+        shape = rows, columns = task.labels.shape
+        fits = grid.ndim == 2 and len(grid) == rows and grid.size and not grid.shape[1] % columns
+        rule = f"answers to task {task.number} must have the shape of its questions and samples"
+        check(fits, f"{rule}, {shape}", grid.shape)
+        others = np.setdiff1d(grid, (1, 0, UNPARSEABLE)).tolist()
+        check(not others, f"an answer must be 1, 0 or {UNPARSEABLE}", others)
     return grids
 
 

@@ -21,13 +21,13 @@ A component of n nodes is
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import networkx as nx
 
-from lib.errors import InputError, is_count, one_of
+from lib.errors import check, check_count, check_known
 
 #: The kinds of component; two nodes make a bridge, whichever is asked for.
 KINDS = ("cycle", "wheel")
@@ -52,22 +52,17 @@ class Chain:
     bcc_types: str | Sequence[str] = "cycle"
 
     def __post_init__(self):
-        sizes = tuple(self.n_per_bcc)
+        sizes = tuple(self.n_per_bcc) if isinstance(self.n_per_bcc, Iterable) else ()
+        check(len(sizes) > 0, "n_per_bcc must list the nodes of each component", self.n_per_bcc)
+        for size in sizes:
+            check_count("each of n_per_bcc", size, least=2)
         kinds = self.bcc_types
         kinds = (kinds,) * len(sizes) if isinstance(kinds, str) else tuple(kinds)
-        if not sizes:
-            raise InputError("n_per_bcc must name at least one component: found none")
-        for size in sizes:
-            if not is_count(size, least=2):
-                raise InputError(f"a component needs at least 2 nodes: found {size!r}")
-        if len(kinds) != len(sizes):
-            raise InputError(
-                f"bcc_types must have one kind a component, {len(sizes)}: found {len(kinds)}"
-            )
+        one_each = f"bcc_types must have one kind a component, {len(sizes)}"
+        check(len(kinds) == len(sizes), one_each, len(kinds))
         for kind in kinds:
-            if kind not in KINDS:
-                raise InputError(f"bcc_types: kind {kind!r} is unknown: {one_of(KINDS)}")
-        object.__setattr__(self, "n_per_bcc", tuple(int(size) for size in sizes))
+            check_known("bcc_types: kind", kind, KINDS)
+        object.__setattr__(self, "n_per_bcc", tuple(map(int, sizes)))
         object.__setattr__(self, "bcc_types", kinds)
 
     @cached_property
@@ -81,11 +76,6 @@ class Chain:
         return self.cut_tree[-1] + 1
 
     @property
-    def root(self) -> int:
-        """The only node without causes."""
-        return 0
-
-    @property
     def leaf(self) -> int:
         """The only node without effects."""
         return self.cut_tree[-1]
@@ -95,35 +85,27 @@ class Chain:
         """The direct causes of every node, in ascending order."""
         causes: list[tuple[int, ...]] = [()]
         for first, size, kind in zip(self.cut_tree, self.n_per_bcc, self.bcc_types, strict=False):
+            hub, begin = ({0}, 1) if kind == "wheel" else (set(), 0)
             for node in range(1, size):
-                local = {0, node - 1} if kind == "wheel" or node == size - 1 else {node - 1}
-                if kind == "wheel" and node == size - 1 and size > 2:
-                    local.add(1)
-                local.discard(node)
-                causes.append(tuple(first + cause for cause in sorted(local)))
+                local = {node - 1} | hub | ({begin} if node == size - 1 else set())
+                causes.append(tuple(first + cause for cause in sorted(local - {node})))
         return tuple(causes)
 
     @property
     def graph(self) -> nx.DiGraph:
         """The causal graph."""
-        graph = nx.DiGraph()
-        graph.add_nodes_from(range(self.n_nodes))
-        graph.add_edges_from(
-            (cause, node) for node, causes in enumerate(self.parents) for cause in causes
-        )
-        return graph
+        causes = enumerate(self.parents)
+        return nx.DiGraph([(cause, node) for node, of_it in causes for cause in of_it])
 
     @property
     def global_quantity(self) -> Pair:
         """The pair whose effect all compositions amount to: root and leaf."""
-        return self.root, self.leaf
+        return self.cut_tree[0], self.leaf
 
     @property
     def quantities(self) -> list[Pair]:
-        """Every ordered pair of the commutative cut tree, the global one first."""
-        pairs = list(itertools.combinations(self.cut_tree, 2))
-        pairs.remove(self.global_quantity)
-        return [self.global_quantity, *pairs]
+        """Every ordered pair of the commutative cut tree, cause by cause."""
+        return list(itertools.combinations(self.cut_tree, 2))
 
     @property
     def n_compositions(self) -> int:
@@ -140,7 +122,7 @@ class Chain:
         >>> list(Chain([3, 3, 3]).compositions())
         [(0, 2, 6), (0, 4, 6), (0, 2, 4, 6)]
         """
-        between = self.cut_tree[1:-1]
+        root, *between, leaf = self.cut_tree
         for length in range(1, len(between) + 1):
             for stops in itertools.combinations(between, length):
-                yield (self.root, *stops, self.leaf)
+                yield (root, *stops, leaf)

@@ -32,9 +32,9 @@ import pandas as pd
 
 from lib.ccr.answers import UNPARSEABLE, matched, parse, prompt_text
 from lib.ccr.scoring import RUNGS, rungs
-from lib.ccr.setting import generate
-from lib.ccr.tasks import Tasks
-from lib.errors import InputError
+from lib.ccr.tasks import Tasks, generate
+from lib.errors import InputError, check
+from lib.files import reading
 
 try:
     from inspect_ai import Task, dataset, log, scorer, solver, task
@@ -74,11 +74,10 @@ def yes_or_no() -> scorer.Scorer:
     async def score(state: solver.TaskState, target: scorer.Target) -> scorer.Score:
         said = state.output.completion
         right = float(parse(said) == parse(target.text))
-        value = dict.fromkeys(state.metadata["rungs"], right)
         # Numbers, not words: Inspect averages them over epochs.
-        return scorer.Score(
-            value=value | {"unparseable": float(parse(said) == UNPARSEABLE)}, answer=said
-        )
+        value = dict.fromkeys(state.metadata["rungs"], right)
+        value["unparseable"] = float(parse(said) == UNPARSEABLE)
+        return scorer.Score(value=value, answer=said)
 
     return score
 
@@ -91,24 +90,18 @@ def from_log(path: str | os.PathLike) -> tuple[Tasks, list[np.ndarray]]:
     several epochs stand one behind another, as :class:`~lib.ccr.scoring.Scores` takes them.
     """
     path = Path(path)
-    try:
+    with reading(path):
         found = log.read_eval_log(str(path))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as a log of Inspect: {error}") from error
-    if found.eval.task.rpartition("/")[2] != "ccr":
-        raise InputError(f"{path} must be a log of the task ccr: found {found.eval.task}")
+    task_name = found.eval.task.rpartition("/")[2]
+    check(task_name == "ccr", f"{path} must be a log of the task ccr", task_name)
     tasks = generate(**found.eval.task_args)
     asked = {prompt["id"]: prompt_text(prompt) for prompt in tasks.prompts()}
-    said: dict[int, dict[str, str]] = {
-        epoch + 1: {} for epoch in range(found.eval.config.epochs or 1)
-    }
+    said: dict[int, list] = {epoch + 1: [] for epoch in range(found.eval.config.epochs or 1)}
     for sample in found.samples or []:
-        if sample.id in said[sample.epoch]:
-            raise InputError(f"{path} answers prompt {sample.id!r} a second time")
         if sample.input != asked.get(sample.id, sample.input):
             raise InputError(f"{path} asked something else as prompt {sample.id!r}")
         if not sample.error:
-            said[sample.epoch][sample.id] = sample.output.completion
+            said[sample.epoch].append((sample.id, sample.output.completion))
     epochs = [matched(tasks, words, str(path)) for words in said.values()]
     return tasks, [np.hstack(grids) for grids in zip(*epochs, strict=True)]
 

@@ -5,44 +5,40 @@ and answers the question. What it does not understand, it refuses. It shares no 
 what wrote the prompt, save the patterns by which a theme recognises its own words.
 """
 
+import itertools
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple
 
 from lib.ccr.theme import Theme, find_theme, themes
 from lib.errors import InputError
 
-
-class Rule(NamedTuple):
-    """When a clause is true: if any, or all, of its conditions are."""
-
-    needs_all: bool
-    conditions: tuple[str, ...]
+#: When a clause is true: if all, or any, of its conditions are.
+Rule = tuple[Callable[[Iterable[bool]], bool], tuple[str, ...]]
 
 
-# "all", "every one" and "together" against "at least one", "one or more" and "any".
-_ALL = r"all of the following hold|every one of these statements is true"
-_ANY = r"at least one of the following holds|one or more of these statements are true"
+#: How a rule joins its conditions, by what is said before their list; "" if there is but one.
+_JOINED = {
+    "": all,
+    "all of the following hold": all,
+    "every one of these statements is true": all,
+    "all of these conditions are met together": all,
+    "at least one of the following holds": any,
+    "one or more of these statements are true": any,
+    "any of these conditions is met": any,
+}
 _FORMS = (
-    re.compile(
-        rf"(?P<effect>[^.]+?) (?:if and only if|exactly when) "
-        rf"(?:(?:(?P<all>{_ALL})|(?P<any>{_ANY})): )?(?P<conditions>[^.:]+)\."
-    ),
-    re.compile(
-        r"It is the case that (?P<effect>[^.]+?) whenever (?:(?P<all>all of these conditions are "
-        r"met together)|(?P<any>any of these conditions is met)), and only then: "
-        r"(?P<conditions>[^.:]+)\."
-    ),
-    re.compile(
-        r"It is the case that (?P<effect>[^.]+?) whenever (?P<conditions>[^.:]+), and only then\."
-        r"(?P<all>)(?P<any>)"
-    ),
+    r"(?P<effect>[^.]+?) (?:if and only if|exactly when) "
+    r"(?:(?P<joined>[^.:]+): )?(?P<conditions>[^.:]+)\.",
+    r"It is the case that (?P<effect>[^.]+?) whenever (?P<joined>[^.:]+), and only then: "
+    r"(?P<conditions>[^.:]+)\.",
+    r"It is the case that (?P<effect>[^.]+?) whenever (?P<conditions>[^.:]+), and only then\."
+    r"(?P<joined>)",
 )
 # With one link in a sentence, no form looks at any of its words more than a few times.
-_LINK = re.compile(r" (?:if and only if|exactly when|whenever) ")
+_LINK = r" (?:if and only if|exactly when|whenever) "
 _DO = (
     r"Suppose that, regardless of all other circumstances, (?P<cause>[^.]+), while every other "
     r"rule and every fact stays as told\. In that case: ",
@@ -52,10 +48,9 @@ _DO = (
     r"Someone steps in and sees to it that (?P<cause>[^.]+), no matter what\."
     r"(?: The rule for this is set aside; all others decide as ever, by the facts told\.)?"
     r"(?: With that done:)? ",
+    r"(?P<cause>)",  # things as they are
 )
-_QUESTIONS = [
-    re.compile(rf"{do}(?P<asked>[^.:?]+\?)(?: Answer Yes or No\.)?") for do in (*_DO, "(?P<cause>)")
-]
+_QUESTIONS = [rf"{do}(?P<asked>[^.:?]+\?)(?: Answer Yes or No\.)?" for do in _DO]
 
 
 def read(context: str, question: str, theme: str | Theme | None = None) -> int:
@@ -88,17 +83,14 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     """
     known = tuple(themes().values()) if theme is None else (find_theme(theme),)
     theme, asked, set_clause, set_value = _question(question, known)
-    rules, order = _rules(theme, context.partition("\n\n")[0])
+    rules = _rules(theme, context.partition("\n\n")[0])
     for clause in (asked, set_clause):
         if clause is not None and clause not in rules:
             raise InputError(f"the context has no rule for {clause!r}")
     truth = dict(_facts(theme, context))
-    for clause in order:
-        if clause == set_clause:
-            truth[clause] = set_value
-        else:
-            told = [truth[condition] for condition in rules[clause].conditions]
-            truth[clause] = all(told) if rules[clause].needs_all else any(told)
+    for clause, (joined, conditions) in rules.items():
+        told = joined(truth[condition] for condition in conditions)
+        truth[clause] = set_value if clause == set_clause else told
     return int(truth[asked])
 
 
@@ -114,12 +106,8 @@ def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str 
             break
     else:
         raise InputError(f"no theme recognises the question {question!r}")
-    if not found["cause"]:
-        return theme, asked, None, True
-    for negative, positive in theme.negations:
-        if negative in found["cause"]:
-            return theme, asked, found["cause"].replace(negative, positive, 1), False
-    return theme, asked, found["cause"], True
+    denied = theme.denied(found["cause"])
+    return theme, asked, denied or found["cause"] or None, denied is None
 
 
 @lru_cache(maxsize=64)
@@ -127,20 +115,18 @@ def _facts(theme: Theme, context: str) -> dict[str, bool]:
     """Say of every condition that no rule decides whether it holds, by the facts told."""
     first, _, told = context.partition("\n\n")
     _refuse_unknown(theme, _sentences(told))
-    rules, _ = _rules(theme, first)
-    facts = {}
-    for rule in rules.values():
-        for own in rule.conditions:
-            if own not in rules:
-                facts[own] = theme.holds(own, context)
-                if facts[own] is None:
-                    raise InputError(f"no fact and no rule of the context decides {own!r}")
+    rules, facts = _rules(theme, first), {}
+    for own in itertools.chain.from_iterable(conditions for _, conditions in rules.values()):
+        if own not in rules:
+            facts[own] = theme.holds(own, context)
+            if facts[own] is None:
+                raise InputError(f"no fact and no rule of the context decides {own!r}")
     return facts
 
 
 @lru_cache(maxsize=64)
-def _rules(theme: Theme, context: str) -> tuple[dict[str, Rule], tuple[str, ...]]:
-    """Return the rule of every clause, and these clauses, those that decide others first."""
+def _rules(theme: Theme, context: str) -> dict[str, Rule]:
+    """Return the rule of every clause, those of clauses that decide others first."""
     rules: dict[str, Rule] = {}
     for sentence in _sentences(context):
         if not (rule := _rule(sentence)):
@@ -149,34 +135,34 @@ def _rules(theme: Theme, context: str) -> tuple[dict[str, Rule], tuple[str, ...]
             raise InputError(f"the context tells the rule for {rule[0]!r} twice")
         else:
             rules[rule[0]] = rule[1]
-    sorter = TopologicalSorter({clause: rule.conditions for clause, rule in rules.items()})
+    sorter = TopologicalSorter({clause: conditions for clause, (_, conditions) in rules.items()})
     try:
-        return rules, tuple(clause for clause in sorter.static_order() if clause in rules)
+        return {clause: rules[clause] for clause in sorter.static_order() if clause in rules}
     except CycleError as error:
         raise InputError(f"the rules form a cycle: {' → '.join(error.args[1])}") from None
 
 
 def _rule(sentence: str) -> tuple[str, Rule] | None:
     """Return the clause that a sentence rules and when it is true; None if it is no rule."""
-    found = _first(_FORMS, sentence) if len(_LINK.findall(sentence)) == 1 else None
+    found = _first(_FORMS, sentence) if len(re.findall(_LINK, sentence)) == 1 else None
     if not found:
         return None
-    told, conditions = found["conditions"], [found["conditions"]]
-    if found["all"] or found["any"]:
+    told, joined = found["conditions"], found["joined"] or ""
+    conditions, listed = [told], told.partition(";")[0]
+    if joined:
         conditions = [condition[4:] for condition in told.split("; ")]
         letters = zip(string.ascii_lowercase, conditions, strict=False)
-        if told != "; ".join(f"({letter}) {condition}" for letter, condition in letters):
-            return None
-    elif ";" in told:
+        listed = "; ".join(f"({letter}) {condition}" for letter, condition in letters)
+    if told != listed or joined not in _JOINED:
         return None
     effect = found["effect"]
     if effect.startswith(("The ", "A ", "An ")):  # at the beginning of a sentence only
         effect = effect[0].lower() + effect[1:]
-    return effect, Rule(bool(found["all"]), tuple(conditions))
+    return effect, (_JOINED[joined], tuple(conditions))
 
 
-def _first(forms: Iterable[re.Pattern], text: str) -> re.Match | None:
-    return next((found for form in forms if (found := form.fullmatch(text))), None)
+def _first(forms: Iterable[str], text: str) -> re.Match | None:
+    return next((found for form in forms if (found := re.fullmatch(form, text))), None)
 
 
 def _sentences(text: str) -> list[str]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lib.ccr.tasks import Task, Tasks
-from lib.errors import InputError
+from lib.errors import check
 from lib.noise import uniforms
 
 
@@ -57,8 +57,7 @@ def noisy(rate: float) -> Reasoner:
 
     once for the global quantity, and once for every factor of a composition.
     """
-    if not 0 <= rate <= 1:
-        raise InputError(f"rate must lie between 0 and 1: found {rate}")
+    check(0 <= rate <= 1, "rate must lie between 0 and 1", rate)
     return Reasoner(
         f"noisy at rate {rate:g}",
         "A few independent errors hardly lower accuracy, but each factor of a composition "
@@ -98,11 +97,7 @@ def _stops_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
     """  # noqa: D205
     following = dict(itertools.pairwise(task.world.chain.cut_tree))
     rows = {key: row for row, key in enumerate(task.keys)}
-    keys = (
-        (cause, value, effect if cause < 0 else following[cause])
-        for cause, value, effect in task.keys
-    )
-    return task.labels[[rows[key] for key in keys]]
+    return task.labels[[rows[x, value, following.get(x, y)] for x, value, y in task.keys]]
 
 
 @_reference("ignores the intervention")

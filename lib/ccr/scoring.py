@@ -60,7 +60,7 @@ from lib.ccr.answers import UNPARSEABLE, checked
 from lib.ccr.exact import COLUMNS
 from lib.ccr.graphs import Chain
 from lib.ccr.tasks import Task, Tasks
-from lib.errors import InputError, check_count, one_of
+from lib.errors import check, check_count, check_known
 from lib.noise import uniforms
 
 #: What accuracy is counted on; all interventional prompts are counted twice, by what the
@@ -132,15 +132,12 @@ class Scores:
 
     def __post_init__(self):
         object.__setattr__(self, "answers", checked(self.tasks, self.answers))
-        if self.measure not in ("ATE", "PNS"):
-            raise InputError(f"measure {self.measure!r} is unknown: {one_of(('ATE', 'PNS'))}")
-        for name, at_least in (("delta", 0), ("multiplier", 1)):
-            if not (found := getattr(self, name)) >= at_least:
-                raise InputError(f"{name} must be at least {at_least}: found {found}")
-        for name in ("most_compositions", "n_resamples"):
-            check_count(name, getattr(self, name), least=1)
-        if not 0 < self.level < 1:
-            raise InputError(f"level must lie between 0 and 1: found {self.level}")
+        check_known("measure", self.measure, ("ATE", "PNS"))
+        check(self.delta >= 0, "delta must be at least 0", self.delta)
+        check(self.multiplier >= 1, "multiplier must be at least 1", self.multiplier)
+        check_count("most_compositions", self.most_compositions, least=1)
+        check_count("n_resamples", self.n_resamples, least=1)
+        check(0 < self.level < 1, "level must lie between 0 and 1", self.level)
 
     @cached_property
     def accuracy(self) -> pd.DataFrame:
@@ -149,18 +146,17 @@ class Scores:
         A quotient with nothing below its line is NaN.
         """
         # Counts of what METRICS are made of, by resample and rung.
-        counts = np.zeros((5, self.n_resamples + 1, len(RUNGS)))
-        prompts = np.zeros(len(RUNGS), dtype=int)
+        prompts, counts = 0, np.zeros((5, self.n_resamples + 1, len(RUNGS)))
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
             given, truth, times = _settled(task, grid)
+            asked = np.array(rungs(task)) & task.asked
+            prompts = prompts + asked.sum(axis=(1, 2))
+            kinds = [np.full(truth.shape, True), grid == UNPARSEABLE]
+            kinds += [given & truth, given & ~truth, ~given & truth]
+            every = np.tile(asked, times)
+            by_sample = [[(rung & kind).sum(axis=0) for rung in every] for kind in kinds]
             resamples = np.tile(self._resamples(task), times)
-            for r, rows in enumerate(rungs(task)):
-                asked = np.tile(rows & task.asked, times)
-                kinds = [asked, asked & (grid == UNPARSEABLE), asked & given & truth]
-                kinds += [asked & given & ~truth, asked & ~given & truth]
-                by_sample = np.array([kind.sum(axis=0) for kind in kinds], dtype=np.float32)
-                counts[:, :, r] += (resamples @ by_sample.T).T
-                prompts[r] += (rows & task.asked).sum()
+            counts += resamples @ np.array(by_sample, np.float32).transpose(0, 2, 1)
         with np.errstate(invalid="ignore"):
             values = np.stack([metric(*counts) for metric in METRICS.values()], axis=-1)
         keys = pd.DataFrame(itertools.product(RUNGS, METRICS), columns=["rung", "metric"])
@@ -177,18 +173,18 @@ class Scores:
         """
         frames = []
         for task, answers, labels in self._estimated:
-            exact = task.quantities[COLUMNS].to_numpy().T
+            keys = {"var_name": "quantity", "value_name": "exact", "ignore_index": False}
+            frame = task.quantities.melt(**keys).reset_index()
+            frame.insert(0, "task", task.number)
+            exact = task.quantities.to_numpy().T
             rae = _rae(exact, self._compared(exact, answers, labels))
-            pairs = task.quantities.index.to_frame(index=False)
-            keys = pd.concat([pairs.assign(quantity=name) for name in COLUMNS], ignore_index=True)
-            keys.insert(0, "task", task.number)
             columns = self._interval(answers, "answers") | self._interval(rae, "RAE", "RAE, ")
-            frames.append(keys.assign(exact=exact.ravel(), labels=labels[0].ravel(), **columns))
+            frames.append(frame.assign(labels=labels[0].ravel(), **columns))
         frame = pd.concat(frames, ignore_index=True)
         frame["valid"] = (frame["RAE"] <= self.delta).astype("boolean").mask(frame["RAE"].isna())
         return frame
 
-    @cached_property
+    @property
     def compositions(self) -> pd.DataFrame:
         """One row a task and composition: its product, how it fits, and its cell of the taxonomy.
 
@@ -197,37 +193,16 @@ class Scores:
         product with the truth, `internal RAE` with the reasoner's own global quantity, and
         `threshold` is the most that is consistent.
         """
-        frames = []
-        for task, paths, found in self._composed:
-            frame = pd.DataFrame({"task": task.number, "path": paths})
-            frame["exact"] = task.quantities[self.measure].loc[task.world.chain.global_quantity]
-            for name in ("global", "product", "threshold"):
-                frame[name] = found[name][0]
-            for name in ("external RAE", "internal RAE"):
-                frame = frame.assign(**self._interval(found[name], name, f"{name}, "))
-            frame[["external", "internal"]] = np.array(CELLS)[found["cell"][0]]
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        return pd.concat([frame for frame, _ in self._composed], ignore_index=True)
 
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """One row a task and cell: the `share` of its compositions in it (missing without any)."""
-        frames = []
-        for task, paths, found in self._composed:
-            frame = pd.DataFrame(CELLS, columns=["external", "internal"])
-            frame.insert(0, "task", task.number)
-            frame["compositions"] = len(paths)
-            frames.append(frame.assign(**self._interval(_shares(found["cell"]), "share")))
-        return pd.concat(frames, ignore_index=True)
-
-    @cached_property
+    @property
     def table(self) -> pd.DataFrame:
         """One row a cell of the taxonomy: the mean of its share over tasks, `low`, `high`."""
-        shares = np.array([_shares(found["cell"]) for _, _, found in self._composed])
-        known = shares[~np.isnan(shares).any(axis=(1, 2))]
-        mean = known.sum(axis=0) / (len(known) or np.nan)
+        cells = [cells for _, cells in self._composed if cells.shape[1]]
+        shares = [(task[..., None] == range(len(CELLS))).mean(axis=1) for task in cells]
+        none = np.zeros((self.n_resamples + 1, len(CELLS)))
         frame = pd.DataFrame(CELLS, columns=["external", "internal"])
-        return frame.assign(**self._interval(mean, "share"))
+        return frame.assign(**self._interval(sum(shares, none) / (len(shares) or np.nan), "share"))
 
     def _resamples(self, task: Task) -> np.ndarray:
         """Return how often every sample occurs, (1 + resamples, samples); first, each once."""
@@ -241,7 +216,8 @@ class Scores:
     def _interval(self, values: np.ndarray, name: str, prefix: str = "") -> dict[str, np.ndarray]:
         """Return value, `low` and `high`, each in one row, of what is resampled along axis 0."""
         values = values.reshape(len(values), -1)
-        low, high = _quantiles(values[1:], [(1 - self.level) / 2, (1 + self.level) / 2])
+        ends = [(1 - self.level) / 2, (1 + self.level) / 2]
+        low, high = pd.DataFrame(values[1:]).quantile(ends).to_numpy()
         return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
     def _compared(self, truth: np.ndarray, answers: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -253,11 +229,8 @@ class Scores:
         """The estimates from answers and from labels, (resamples, quantities, pairs)."""
         found = []
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
-            if task.only_changed:
-                raise InputError(
-                    "quantities need both prompts of every pair: these tasks keep only those whose "
-                    "answer the intervention changes"
-                )
+            rule = "quantities need both prompts of every pair"
+            check(not task.only_changed, rule, "those that an intervention changes")
             given, _, times = _settled(task, grid)
             counts = self._resamples(task)
             answers = _estimates(task, given, np.tile(counts, times))
@@ -265,37 +238,31 @@ class Scores:
         return found
 
     @cached_property
-    def _composed(self) -> list[tuple[Task, list[tuple[int, ...]], dict[str, np.ndarray]]]:
-        """The compositions of every task, with what :attr:`compositions` tells of them."""
+    def _composed(self) -> list[tuple[pd.DataFrame, np.ndarray]]:
+        """Of every task its compositions, and their cells, (resamples, compositions)."""
         found, measured = [], COLUMNS.index(self.measure)
-        for task, answers, labels in self._estimated:
-            chain, answers, labels = task.world.chain, answers[:, measured], labels[:, measured]
+        for task, *both in self._estimated:
+            chain, (answers, labels) = task.world.chain, (each[:, measured] for each in both)
             name = f"{task.story.name}, compositions"
             paths = some_compositions(chain, self.most_compositions, self.seed, name)
             place = {pair: i for i, pair in enumerate(task.quantities.index)}
             steps = [[place[step] for step in itertools.pairwise(path)] for path in paths]
             whole = place[chain.global_quantity]
-
-            def products(of: np.ndarray, steps: list[list[int]] = steps) -> np.ndarray:
-                columns = [of[:, step].prod(axis=1) for step in steps]
-                return np.array(columns).reshape(len(steps), len(of)).T
-
-            exact, product = task.quantities[self.measure].to_numpy(), products(answers)
-            external = _rae(exact[whole], products(self._compared(exact, answers, labels)))
+            exact, product = task.quantities[self.measure].to_numpy(), _products(answers, steps)
+            external = _rae(exact[whole], _products(self._compared(exact, answers, labels), steps))
             internal = _rae(answers[:, [whole]], product)
-            threshold = self.multiplier * _rae(labels[:, [whole]], products(labels))
+            threshold = self.multiplier * _rae(labels[:, [whole]], _products(labels, steps))
             # Rounding alone must not decide: a product and the same product in another order.
             inconsistent = internal > threshold + 1e-12
             undefined = np.isnan(internal) | np.isnan(threshold)
-            results = {
-                "global": np.broadcast_to(answers[:, [whole]], product.shape),
-                "product": product,
-                "external RAE": external,
-                "internal RAE": internal,
-                "threshold": threshold,
-                "cell": 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent),
-            }
-            found.append((task, paths, results))
+            cells = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
+            frame = pd.DataFrame({"task": task.number, "path": paths, "exact": exact[whole]})
+            told = {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
+            for name, errors in (("external RAE", external), ("internal RAE", internal)):
+                told |= self._interval(errors, name, f"{name}, ")
+            frame = frame.assign(**told)
+            frame[["external", "internal"]] = np.array(CELLS)[cells[0]]
+            found.append((frame, cells))
         return found
 
 
@@ -315,11 +282,10 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     """
     if chain.n_compositions <= most:
         return list(chain.compositions())
-    between = np.array(chain.cut_tree[1:-1])
+    root, *between, leaf = chain.cut_tree
     drawn = uniforms(seed, name, n=most - 1, terms=len(between)).T < 0.5
-    every = tuple(between.tolist())
-    stops = dict.fromkeys([every, *(tuple(between[row].tolist()) for row in drawn if row.any())])
-    return [(chain.root, *stop, chain.leaf) for stop in stops]
+    stops = [between, *(itertools.compress(between, row) for row in drawn if row.any())]
+    return list(dict.fromkeys((root, *stop, leaf) for stop in stops))
 
 
 def rungs(task: Task) -> list[np.ndarray]:
@@ -364,21 +330,11 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.stack([estimates[name] for name in COLUMNS], axis=1)
 
 
-def _rae(truth: np.ndarray | float, found: np.ndarray) -> np.ndarray:
+def _rae(truth: np.ndarray, found: np.ndarray) -> np.ndarray:
     """Return the relative absolute error; missing if relative to zero."""
-    truth = np.where(truth == 0, np.nan, truth)
-    return np.abs(truth - found) / np.abs(truth)
+    return np.abs(truth - found) / np.abs(np.where(truth == 0, np.nan, truth))
 
 
-def _shares(cells: np.ndarray) -> np.ndarray:
-    """Return the share of each cell, (resamples, cells), missing if there is no composition."""
-    counts = [(cells == cell).sum(axis=1) for cell in range(len(CELLS))]
-    return np.stack(counts, axis=1) / (cells.shape[1] or np.nan)
-
-
-def _quantiles(values: np.ndarray, at: Sequence[float]) -> np.ndarray:
-    """Return quantiles along the first axis, of what is defined; missing if nothing is."""
-    found, known = np.quantile(values, at, axis=0), ~np.isnan(values)
-    some = known.any(axis=0) & ~known.all(axis=0)
-    found[:, some] = np.nanquantile(values[:, some], at, axis=0)
-    return found
+def _products(of: np.ndarray, paths: list[list[int]]) -> np.ndarray:
+    """Return the product of the columns of every path, (resamples, paths)."""
+    return np.array([of[:, path].prod(axis=1) for path in paths]).reshape(len(paths), len(of)).T

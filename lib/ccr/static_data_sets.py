@@ -5,38 +5,15 @@ it; ``lib.book.publishing`` writes that beside the tables. Same configuration an
 same bytes.
 """
 
-import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from lib import ROOT
-from lib.ccr.setting import Setting
-from lib.ccr.tasks import Tasks
-from lib.errors import InputError, check_count, one_of
+from lib.ccr.tasks import Setting, Tasks
+from lib.errors import check_count, check_known
 from lib.files import read_yaml
-
-
-@dataclass(frozen=True)
-class Configuration(Setting):
-    """A setting for one graph after another: their `n_per_bcc`, and how many tasks of each.
-
-    `published` says whether the set was published with CCR.GB.
-    """
-
-    graphs: Sequence[Sequence[int]] = ()
-    n_replicates: int = 5
-    published: bool = False
-
-    def __post_init__(self):
-        super().__post_init__()
-        object.__setattr__(self, "graphs", tuple(map(tuple, self.graphs)))
-        check_count("n_replicates", self.n_replicates, least=1)
-
 
 _FILE = read_yaml(ROOT / "data" / "static_data_sets.yml")
 
-#: By name.
-CONFIGURATIONS = {name: Configuration(**one) for name, one in _FILE["configurations"].items()}
+#: By name; what the keys mean is told in the file.
+CONFIGURATIONS = _FILE["configurations"]
 
 _ORIGIN = "The configuration is that of a set published with CCR.GB; stories and samples are new. "
 
@@ -52,11 +29,12 @@ def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
     >>> [len(task.world.chain.cut_tree) for task in tasks.tasks]
     [4, 4, 4, 4]
     """
-    if name not in CONFIGURATIONS:
-        raise InputError(f"data set {name!r} is unknown: {one_of(CONFIGURATIONS)}")
-    one = dataclasses.replace(CONFIGURATIONS[name], **changed)
-    graphs = [graph for graph in one.graphs for _ in range(one.n_replicates)]
-    settings = [dataclasses.replace(one, n_per_bcc=graph) for graph in graphs]
+    check_known("data set", name, CONFIGURATIONS)
+    one = CONFIGURATIONS[name] | changed
+    check_count("n_replicates", one["n_replicates"], least=1)
+    graphs = [graph for graph in one["graphs"] for _ in range(one["n_replicates"])]
+    shared = {key: one[key] for key in one if key not in ("graphs", "n_replicates", "published")}
+    settings = [Setting(n_per_bcc=graph, **shared) for graph in graphs]
     return Tasks([setting.task(number, seed) for number, setting in enumerate(settings)], name)
 
 
@@ -66,8 +44,8 @@ def described(tasks: Tasks) -> dict:
     told = {
         "n_prompts": len(tasks),
         "n_tasks": len(tasks.tasks),
-        "shapes": ", ".join(str(list(graph)) for graph in one.graphs),
-        "origin": _ORIGIN if one.published else "",
+        "shapes": ", ".join(map(str, one["graphs"])),
+        "origin": _ORIGIN if one["published"] else "",
     }
-    about = _FILE["description"]["about"].format(**vars(one), **told)
+    about = _FILE["description"]["about"].format(**one, **told)
     return {**_FILE["description"], "name": tasks.name, "about": about}

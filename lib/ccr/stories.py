@@ -113,10 +113,10 @@ class Story:
         columns = [sentences for _, sentences in self.facts(noise, first)]
         return [" ".join(sentences) for sentences in zip(*columns, strict=True)]
 
-    def question(self, effect: int, cause: int | None = None, value: bool = True) -> str:
-        """Ask for a node, as things are, or after a cause is set to a value."""
+    def question(self, effect: int, cause: int = -1, value: int = 1) -> str:
+        """Ask for a node, as things are (`cause` -1), or after a cause is set to a value."""
         question = self.nodes[effect].question
-        if cause is not None:
+        if cause >= 0:
             clause = self.nodes[cause].true if value else self.nodes[cause].false
             question = WORDINGS[self.wording]["do"].format(cause=clause, question=question)
         return f"{question} {ANSWER}"

@@ -8,7 +8,6 @@ of it; :mod:`lib.ccr.reader` answers them from the text alone.
 Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
 """
 
-import importlib
 import itertools
 import pkgutil
 import re
@@ -17,12 +16,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 from lib.noise import uniforms
-
-Choice = TypeVar("Choice")
 
 #: First names from several languages, each distinct from the start of any other.
 FRIENDS = (
@@ -79,13 +76,13 @@ class Draw:
         self.used += 1
         return low + int(uniforms(self.seed, self.name, self.used)[0, 0] * (high - low + 1))
 
-    def some(self, choices: Sequence[Choice], k: int) -> list[Choice]:
+    def some(self, choices: Sequence, k: int) -> list:
         """Return `k` different choices, in random order."""
         self.used += 1
         order = uniforms(self.seed, self.name, self.used, n=len(choices))[0].argsort()
         return [choices[position] for position in order[:k]]
 
-    def one(self, choices: Sequence[Choice]) -> Choice:
+    def one(self, choices: Sequence) -> Any:
         """Return one choice."""
         return choices[self.integer(0, len(choices) - 1)]
 
@@ -103,7 +100,7 @@ class Draw:
 class Theme(ABC):
     """The vocabulary of a story.
 
-    A subclass states the attributes below and implements the three methods. No clause
+    A subclass states the attributes below and implements `nodes` and `holds`. No clause
     or label holds a period or a semicolon: the reader knows by them where a clause ends.
 
     Attributes
@@ -117,8 +114,9 @@ class Theme(ABC):
         Closes the world: nothing but what is told decides.
     sentences : tuple of str
         Patterns of all sentences of a sample, facts and details: the reader refuses others.
-    negations : tuple of (str, str)
-        What a negated clause says, and what it says instead when it is true.
+    clauses : tuple of (str, str, str)
+        Each says that a node is true, says that it is not, and asks whether it is; ``{}`` stands
+        for which node.
     causal_functions : str or None
         The operators that the theme insists on, if any.
     """
@@ -126,8 +124,8 @@ class Theme(ABC):
     name: ClassVar[str]
     openings: ClassVar[tuple[str, ...]]
     closing: ClassVar[str]
+    clauses: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     sentences: ClassVar[tuple[str, ...]] = ()
-    negations: ClassVar[tuple[tuple[str, str], ...]] = ((" is not ", " is "),)
     causal_functions: ClassVar[str | None] = None
 
     @abstractmethod
@@ -135,12 +133,23 @@ class Theme(ABC):
         """Return the nodes of a story, in topological order, with what is drawn for it."""
 
     @abstractmethod
-    def asked(self, question: str) -> str | None:
-        """Return the clause whose truth a question asks for; None if it is no such question."""
-
-    @abstractmethod
     def holds(self, own: str, text: str) -> bool | None:
         """Say whether a node's own condition holds by the facts of a text; None if none tells."""
+
+    def asked(self, question: str) -> str | None:
+        """Return the clause whose truth a question asks for; None if it is no such question."""
+        return self._affirmed(question, form=2)
+
+    def denied(self, clause: str) -> str | None:
+        """Return the clause that a negated one says is not true; None if it is no negated one."""
+        return self._affirmed(clause, form=1)
+
+    def _affirmed(self, text: str, form: int) -> str | None:
+        for clause in self.clauses:
+            pattern = re.escape(clause[form]).replace(r"\{\}", r"([\w -]+)")
+            if found := re.fullmatch(pattern, text):
+                return clause[0].format(*found.groups())
+        return None
 
 
 def only(pattern: str, text: str) -> re.Match | None:
@@ -177,11 +186,9 @@ def lettered(clauses: Sequence[str]) -> str:
 @cache
 def themes() -> dict[str, Theme]:
     """Return all themes by name, found in :mod:`lib.ccr.themes`."""
-    package = importlib.import_module("lib.ccr.themes")
-    found = [
-        importlib.import_module(f"lib.ccr.themes.{module.name}").THEME
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name)
-    ]
+    folders = pkgutil.resolve_name("lib.ccr.themes").__path__
+    modules = sorted(module.name for module in pkgutil.iter_modules(folders))
+    found = [pkgutil.resolve_name(f"lib.ccr.themes.{name}:THEME") for name in modules]
     return {theme.name: theme for theme in found}
 
 
@@ -196,6 +203,5 @@ def find_theme(name: str | Theme) -> Theme:
     """
     if isinstance(name, Theme):
         return name
-    if name not in themes():
-        raise InputError(f"theme {name!r} is unknown: {one_of(themes())}")
+    check_known("theme", name, themes())
     return themes()[name]

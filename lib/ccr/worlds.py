@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lib.ccr.graphs import Chain
-from lib.errors import InputError, one_of
+from lib.errors import check, check_known
 from lib.noise import uniforms
 
 #: The probabilities that noise is drawn with (reference implementation of CCR.GB).
@@ -48,15 +48,14 @@ class World:
     def __post_init__(self):
         object.__setattr__(self, "operators", tuple(self.operators))
         object.__setattr__(self, "probabilities", tuple(float(p) for p in self.probabilities))
+        n = self.chain.n_nodes
         for name in ("operators", "probabilities"):
-            if (found := len(getattr(self, name))) != self.chain.n_nodes:
-                raise InputError(f"{name} must be one a node, {self.chain.n_nodes}: found {found}")
+            found = len(getattr(self, name))
+            check(found == n, f"{name} must be one a node, {n}", found)
         for operator in self.operators:
-            if operator not in ("and", "or"):
-                raise InputError(f"operator {operator!r} is unknown: {one_of(('and', 'or'))}")
+            check_known("operator", operator, ("and", "or"))
         for p in self.probabilities:
-            if not 0 < p < 1:
-                raise InputError(f"a probability of noise must lie between 0 and 1: found {p}")
+            check(0 < p < 1, "a probability of noise must lie between 0 and 1", p)
 
     def noise(self, seed: int, name: str, n: int, first: int = 0) -> np.ndarray:
         """Draw the noise of `n` samples, shape (nodes, n), each term fixed by its address.
@@ -71,16 +70,13 @@ class World:
 
         `do` sets nodes, whatever their causes and noise say.
         """
-        do = do or {}
-        values = np.empty_like(noise)
+        values = noise.copy()
         for node, causes in enumerate(self.chain.parents):
-            if node in do:
-                values[node] = do[node]
-                continue
             combine = np.logical_and if self.operators[node] == "and" else np.logical_or
-            values[node] = noise[node]
             for cause in causes:
                 combine(values[node], values[cause], out=values[node])
+            if do and node in do:
+                values[node] = do[node]
         return values
 
 
@@ -101,18 +97,15 @@ def random_world(
     >>> random_world(Chain([3]), "random", seed=0, name="a").operators
     ('and', 'or', 'and')
     """
+    check_known("causal_functions", causal_functions, CAUSAL_FUNCTIONS)
     n = chain.n_nodes
     if causal_functions == "random":
         # The half of the nodes with the smallest uniforms: a shuffle without rejection.
         ranks = uniforms(seed, f"{name}, operators", terms=n)[:, 0].argsort().argsort()
         operators = ["and" if rank < n / 2 else "or" for rank in ranks]
-    elif causal_functions in ("and", "or"):
-        operators = [causal_functions] * n
     elif causal_functions == "or, and at the leaf":
         operators = ["or"] * (n - 1) + ["and"]
     else:
-        raise InputError(
-            f"causal_functions {causal_functions!r} is unknown: {one_of(CAUSAL_FUNCTIONS)}"
-        )
+        operators = [causal_functions] * n
     chosen = uniforms(seed, f"{name}, probabilities", terms=n)[:, 0] * len(probabilities)
     return World(chain, operators, [probabilities[int(position)] for position in chosen])

@@ -94,5 +94,5 @@ def test_the_band_has_its_confidence(world):
 
 
 def test_counts_must_be_positive(world):
-    with pytest.raises(InputError, match="positive sizes and repetitions: found 0"):
+    with pytest.raises(InputError, match="must be a whole number of at least 1: found 0"):
         convergence(world, [100, 0], 10, seed=0)

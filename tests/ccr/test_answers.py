@@ -91,12 +91,12 @@ def test_answers_survive_the_way_out_and_back_in_any_order(tasks, tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "rule"),
     [
-        (lambda lines: lines[:-2], r"must answer all 54 prompts: 2 missing, .* '1-1-8'"),
+        (lambda lines: lines[:-2], r"all 54 prompts once: 2 missing, .* '1-1-8'"),
         (lambda lines: [*lines, '{"id": "9-9-9", "answer": "No"}'], "1 of no prompt, .*9-9-9"),
-        (lambda lines: [*lines, lines[0]], "line 55 answers prompt '0-0-0' a second time"),
-        (lambda lines: [lines[0], "{id: 1}"], "line 2 is not JSON"),
-        (lambda lines: ['{"id": "0-0-0", "answer": true}'], "line 1 must be an object with the te"),
-        (lambda lines: ['["0-0-0", "Yes"]'], "line 1 must be an object with the texts"),
+        (lambda lines: [*lines, lines[0]], "1 answered again, .*'0-0-0'"),
+        (lambda lines: [lines[0], "{id: 1}"], "line 2: invalid JSON: key must be a string"),
+        (lambda lines: ['{"id": "0-0-0", "answer": true}'], "line 1: key 'answer': .* found True"),
+        (lambda lines: ['["0-0-0", "Yes"]'], "line 1: input should be an object"),
     ],
 )
 def test_a_file_that_breaks_a_rule_is_refused_in_one_sentence(tasks, lines, tmp_path, spoil, rule):
@@ -108,7 +108,7 @@ def test_a_file_that_breaks_a_rule_is_refused_in_one_sentence(tasks, lines, tmp_
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tasks, tmp_path):
-    with pytest.raises(InputError, match=r"none\.jsonl cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"none\.jsonl does not exist"):
         read_answers(tasks, tmp_path / "none.jsonl")
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match=r"bytes\.jsonl cannot be read"):
@@ -120,10 +120,10 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tasks, tmp_path):
 def test_each_answer_comes_to_its_question_and_sample(tasks, tmp_path):
     """The ids alone say where: those that end in an even number are answered with yes."""
     said = {p["id"]: "Yes." if p["id"][-1] in "02468" else "No." for p in tasks.prompts()}
-    for grid in matched(tasks, said, "this test"):
+    for grid in matched(tasks, said.items(), "this test"):
         assert (grid == (np.arange(9) % 2 == 0)[:, None]).all()
     truth = {p["id"]: "Yes" if p["answer"] else "No" for p in tasks.prompts()}
-    assert same(matched(tasks, truth, "this test"), [task.labels for task in tasks.tasks])
+    assert same(matched(tasks, truth.items(), "this test"), [task.labels for task in tasks.tasks])
 
 
 def test_what_tasks_leave_out_is_not_asked(tmp_path):
@@ -143,7 +143,7 @@ def test_what_tasks_leave_out_is_not_asked(tmp_path):
         ([np.ones((8, 3))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(8, 3\)"),
         ([np.ones((9, 4))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(9, 4\)"),
         ([np.ones((9, 0))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(9, 0\)"),
-        ([np.full((9, 3), 2)] * 2, "must be 1, 0 or -1: found others"),
+        ([np.full((9, 3), 2)] * 2, r"must be 1, 0 or -1: found \[2\]"),
     ],
 )
 def test_answers_of_another_shape_or_value_are_refused(tasks, answers, rule):
@@ -152,5 +152,5 @@ def test_answers_of_another_shape_or_value_are_refused(tasks, answers, rule):
 
 
 def test_several_answers_to_a_prompt_are_not_written_as_one(tasks, tmp_path):
-    with pytest.raises(InputError, match="must be one a prompt: found several"):
+    with pytest.raises(InputError, match="must be one a prompt: found 2"):
         write_answers(tasks, [np.ones((9, 6))] * 2, tmp_path / "answers.jsonl")

@@ -20,7 +20,7 @@ def test_the_chain_has_one_root_one_leaf_and_topological_numbers(chain):
     graph = chain.graph
     assert sorted(graph) == list(range(chain.n_nodes))
     assert all(cause < effect for cause, effect in graph.edges)
-    assert [node for node in graph if graph.in_degree(node) == 0] == [chain.root]
+    assert [node for node in graph if graph.in_degree(node) == 0] == [0]
     assert [node for node in graph if graph.out_degree(node) == 0] == [chain.leaf]
 
 
@@ -40,7 +40,7 @@ def test_components_and_cutpoints_are_those_that_networkx_finds(chain):
 @pytest.mark.parametrize("chain", CHAINS)
 def test_compositions_are_the_paths_of_the_cut_tree(chain):
     cut_tree = nx.DiGraph(list(itertools.combinations(chain.cut_tree, 2)))
-    paths = nx.all_simple_paths(cut_tree, chain.root, chain.leaf)
+    paths = nx.all_simple_paths(cut_tree, *chain.global_quantity)
     expected = {tuple(path) for path in paths if len(path) > 2}
     compositions = list(chain.compositions())
     assert set(compositions) == expected
@@ -54,17 +54,31 @@ def test_compositions_of_a_long_chain_come_one_at_a_time():
     assert list(itertools.islice(chain.compositions(), 2)) == [(0, 2, 400), (0, 4, 400)]
 
 
-def test_quantities_are_all_pairs_of_the_cut_tree_the_global_one_first():
-    assert Chain([3, 2, 4]).quantities == [(0, 6), (0, 2), (0, 3), (2, 3), (2, 6), (3, 6)]
+def test_quantities_are_all_pairs_of_the_cut_tree():
+    chain = Chain([3, 2, 4])
+    assert chain.quantities == [(0, 2), (0, 3), (0, 6), (2, 3), (2, 6), (3, 6)]
+    assert chain.global_quantity == (0, 6)
 
 
 @pytest.mark.parametrize(
     ("sizes", "kinds", "message"),
     [
-        ([], "cycle", "n_per_bcc must name at least one component: found none"),
-        ([3, 1], "cycle", "a component needs at least 2 nodes: found 1"),
-        ([3, 2.5], "cycle", "a component needs at least 2 nodes: found 2.5"),
-        ([3, True], "cycle", "a component needs at least 2 nodes: found True"),
+        ([], "cycle", "n_per_bcc must list the nodes of each component: found []"),
+        (
+            [3, 1],
+            "cycle",
+            "each of n_per_bcc must be a whole number of at least 2: found 1",
+        ),
+        (
+            [3, 2.5],
+            "cycle",
+            "each of n_per_bcc must be a whole number of at least 2: found 2.5",
+        ),
+        (
+            [3, True],
+            "cycle",
+            "each of n_per_bcc must be a whole number of at least 2: found True",
+        ),
         ([3, 3], ["cycle"], "bcc_types must have one kind a component, 2: found 1"),
         ([3], "ring", "bcc_types: kind 'ring' is unknown: expected one of cycle, wheel"),
     ],

@@ -240,13 +240,19 @@ def test_the_same_seed_gives_the_same_intervals_and_another_others(tasks):
     assert (one["low"].dropna() != other["low"].dropna()).any()
 
 
-def test_cells_are_shares_of_the_compositions_of_a_task(tasks):
+def test_the_table_holds_shares_of_the_compositions_of_a_task():
+    """Tasks with few and with many compositions count alike."""
+    few, many = generate("candy_party", [3, 3]), generate("candy_party", [3] * 4, first_task=1)
+    tasks = Tasks([*few.tasks, *many.tasks])
     scores = scores_of(tasks, "stops at the first cutpoint")
-    assert (scores.cells["compositions"] == 3).all()
-    assert scores.cells.groupby("task")["share"].sum().tolist() == pytest.approx([1] * 4)
-    mean = scores.cells.groupby(["external", "internal"])["share"].mean()
+    assert scores.compositions.groupby("task").size().tolist() == [1, 7]
+    cells = scores.compositions.groupby("task")[["external", "internal"]]
+    shares = cells.value_counts(normalize=True)
+    assert shares.groupby("task").sum().tolist() == pytest.approx([1, 1])
+    mean = shares.groupby(["external", "internal"]).sum() / 2
+    assert len(mean) > 1
     for row in scores.table.itertuples():
-        assert row.share == pytest.approx(mean.loc[(row.external, row.internal)])
+        assert row.share == pytest.approx(mean.get((row.external, row.internal), 0))
         assert row.low <= row.share <= row.high
 
 
@@ -254,8 +260,6 @@ def test_a_single_component_has_no_compositions():
     tasks = generate("candy_party", [4], n_samples=20)
     scores = scores_of(tasks, "perfect")
     assert len(scores.compositions) == 0
-    assert (scores.cells["compositions"] == 0).all()
-    assert scores.cells["share"].isna().all()
     assert scores.table["share"].isna().all()
     assert scores.quantities["valid"].all()
 
@@ -263,7 +267,7 @@ def test_a_single_component_has_no_compositions():
 def test_tasks_without_compositions_do_not_count_in_the_table():
     short, long = generate("candy_party", [4]), generate("candy_party", [3, 3], first_task=1)
     scores = scores_of(Tasks([*short.tasks, *long.tasks]), "perfect")
-    assert scores.cells.groupby("task")["compositions"].first().tolist() == [0, 1]
+    assert scores.compositions["task"].tolist() == [1]
     assert cell_of(scores) == {("valid", "consistent"): 1}
 
 
@@ -282,7 +286,7 @@ def test_answering_twice_alike_changes_nothing(tasks):
         Scores(tasks, answers, n_resamples=20)
         for answers in (once, [np.hstack([grid, grid]) for grid in once])
     )
-    for table in ("accuracy", "quantities", "compositions", "cells", "table"):
+    for table in ("accuracy", "quantities", "compositions", "table"):
         pd.testing.assert_frame_equal(getattr(one, table), getattr(two, table))
 
 

@@ -20,9 +20,6 @@ class Lamps(Theme):
     def nodes(self, n, draw):
         return []
 
-    def asked(self, question):
-        return None
-
     def holds(self, own, text):
         return None
 

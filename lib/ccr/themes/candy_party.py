@@ -23,6 +23,7 @@ class CandyParty(Theme):
         "A piñata bursts at a party, and every friend picks up whatever candies land nearby.",
     )
     closing = "Nothing else makes any of these friends happy or unhappy."
+    clauses = (("{} is happy", "{} is not happy", "Is {} happy?"),)
     sentences = (
         r"[\w-]+ gets (\d+ candies|1 candy)\.",
         r"[\w-]+ likes the \w+ wrappers best\.",
@@ -40,10 +41,8 @@ class CandyParty(Theme):
 
         color, other = draw.some(("red", "yellow", "green", "blue", "purple", "white"), 2)
         return Node(
-            label=name,
-            true=f"{name} is happy",
-            false=f"{name} is not happy",
-            question=f"Is {name} happy?",
+            name,
+            *(form.format(name) for form in self.clauses[0]),
             own=f"{name} gets at least {wish} candies",
             when_true=[gets(number) for number in range(wish, MOST + 1)],
             when_false=[gets(number) for number in range(wish)],
@@ -53,11 +52,6 @@ class CandyParty(Theme):
                 f"{name} arrives with {counted(draw.integer(1, 4), 'bottle')} of lemonade.",
             ],
         )
-
-    def asked(self, question: str) -> str | None:
-        """Read whom a question is about."""
-        found = re.fullmatch(r"Is ([\w-]+) happy\?", question)
-        return found and f"{found[1]} is happy"
 
     def holds(self, own: str, text: str) -> bool | None:
         """Compare the number of candies with the wish."""

@@ -43,13 +43,22 @@ class ClinicalNotes(Theme):
         "Nothing else in the history has any influence: codes that these rules do not name, "
         "medications and circumstances play no part."
     )
+    clauses = (
+        ("the pain is significant", "the pain is not significant", "Is the pain significant?"),
+        ("the {} is elevated", "the {} is not elevated", "Is the {} elevated?"),
+        ("the {} is low", "the {} is not low", "Is the {} low?"),
+        (
+            "the surgeon recommends surgery",
+            "the surgeon does not recommend surgery",
+            "Does the surgeon recommend surgery?",
+        ),
+    )
     sentences = (
         r"The pain rating is (\d|10) out of 10\.",
         r"The patient is \d+ years old\.",
         r"The patient (arrives by bus|had breakfast at seven)\.",
         rf"The patient (takes medication|{'|'.join((*HISTORY, *HISTORY.values()))}) [A-Z]\d+\.",
     )
-    negations = ((" is not ", " is "), (" does not recommend ", " recommends "))
     causal_functions = "or, and at the leaf"
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
@@ -57,15 +66,13 @@ class ClinicalNotes(Theme):
         numbers = draw.some(range(5_000 + 3 * n), 3 * n)
         codes = iter([f"{LETTERS[i % len(LETTERS)]}{100 + i // len(LETTERS)}" for i in numbers])
 
-        def entry(label: str, true: str, false: str, question: str) -> Node:
+        def entry(label: str, clause: tuple[str, str, str]) -> Node:
             """Let a coded entry of the history decide, with one that does not matter beside it."""
             code, other = next(codes), next(codes)
             had = draw.one(list(HISTORY))
             return Node(
-                label=label,
-                true=true,
-                false=false,
-                question=question,
+                label,
+                *(form.format(label) for form in clause),
                 own=f"the patient {had} {code}",
                 when_true=[f"The patient {had} {code}."],
                 when_false=[f"The patient {HISTORY[had]} {code}."],
@@ -75,28 +82,16 @@ class ClinicalNotes(Theme):
                 ],
             )
 
+        pain, *findings, surgery = self.clauses
         measures = draw.some(MEASURES, min(n - 2, len(MEASURES)))
         measures += [f"level of marker {next(codes)}" for _ in range(n - 2 - len(measures))]
-        between = []
-        for measure in measures:
-            is_so = f"the {measure} is", draw.one(("elevated", "low"))
-            true, false = " ".join(is_so), " not ".join(is_so)
-            between.append(entry(measure, true, false, f"Is the {measure} {is_so[1]}?"))
-        recommendation = entry(
-            "surgery",
-            "the surgeon recommends surgery",
-            "the surgeon does not recommend surgery",
-            "Does the surgeon recommend surgery?",
-        )
-        return [self._pain(draw.integer(4, 8), draw.integer(30, 80)), *between, recommendation]
-
-    def _pain(self, threshold: int, age: int) -> Node:
+        after = [entry(measure, draw.one(findings)) for measure in measures]
+        after.append(entry("surgery", surgery))
+        threshold, age = draw.integer(4, 8), draw.integer(30, 80)
         ratings = [f"The pain rating is {rating} out of 10." for rating in range(11)]
-        return Node(
-            label="pain",
-            true="the pain is significant",
-            false="the pain is not significant",
-            question="Is the pain significant?",
+        root = Node(
+            "pain",
+            *pain,
             own=f"the pain rating is at least {threshold} out of 10",
             when_true=ratings[threshold:],
             when_false=ratings[:threshold],
@@ -106,13 +101,7 @@ class ClinicalNotes(Theme):
                 "The patient had breakfast at seven.",
             ],
         )
-
-    def asked(self, question: str) -> str | None:
-        """Read which finding, or whether the recommendation, a question is about."""
-        if question == "Does the surgeon recommend surgery?":
-            return "the surgeon recommends surgery"
-        found = re.fullmatch(r"Is (the [\w ]+) (elevated|low|significant)\?", question)
-        return found and f"{found[1]} is {found[2]}"
+        return [root, *after]
 
     def holds(self, own: str, text: str) -> bool | None:
         """Find the entry of the history, or compare the rating with the threshold."""

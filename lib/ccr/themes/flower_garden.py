@@ -35,6 +35,7 @@ class FlowerGarden(Theme):
             "Each of these friends has sown mystery seeds and now waits for them to bloom.",
         )
     )
+    clauses = (("{} is delighted", "{} is not delighted", "Is {} delighted?"),)
     sentences = (
         r"[\w-]+'s flowers bloom in \w+\.",
         r"[\w-]+ wears \w+ gloves\.",
@@ -56,10 +57,8 @@ class FlowerGarden(Theme):
         }
         gloves, can = draw.some([shade for shades in SHADES.values() for shade in shades], 2)
         return Node(
-            label=name,
-            true=f"{name} is delighted",
-            false=f"{name} is not delighted",
-            question=f"Is {name} delighted?",
+            name,
+            *(form.format(name) for form in self.clauses[0]),
             own=f"{name}'s flowers bloom in a shade of {wish}",
             when_true=bloom.pop(wish),
             when_false=[sentence for sentences in bloom.values() for sentence in sentences],
@@ -69,11 +68,6 @@ class FlowerGarden(Theme):
                 f"{name} weeds the bed {draw.integer(2, 6)} times before summer.",
             ],
         )
-
-    def asked(self, question: str) -> str | None:
-        """Read whom a question is about."""
-        found = re.fullmatch(r"Is ([\w-]+) delighted\?", question)
-        return found and f"{found[1]} is delighted"
 
     def holds(self, own: str, text: str) -> bool | None:
         """Look the shade of the flowers up in the catalogue that the text tells."""

@@ -33,12 +33,14 @@ class FluVaccine(Theme):
         "Nothing that these rules do not name weighs on a decision: of all symptoms of a friend "
         "only the one in that friend's rule counts, and days of others are never added to it."
     )
+    clauses = (
+        ("{} gets the flu shot", "{} does not get the flu shot", "Does {} get the flu shot?"),
+    )
     sentences = (
         rf"Last winter, [\w-]+ (never had ({'|'.join(SYMPTOMS)})|had ({'|'.join(SYMPTOMS)}) for "
         r"(\d+ days|1 day))\.",
         r"[\w-]+ lives (\d+ streets|1 street) away from the clinic\.",
     )
-    negations = ((" does not get ", " gets "),)
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
         """Return one friend a node."""
@@ -50,10 +52,8 @@ class FluVaccine(Theme):
 
         symptom, other, third = draw.some(SYMPTOMS, 3)
         return Node(
-            label=name,
-            true=f"{name} gets the flu shot",
-            false=f"{name} does not get the flu shot",
-            question=f"Does {name} get the flu shot?",
+            name,
+            *(form.format(name) for form in self.clauses[0]),
             own=f"{name} had {symptom} for at least {least} days last winter",
             when_true=[lasted(symptom, days) for days in range(least, MOST_DAYS + 1)],
             when_false=[
@@ -66,11 +66,6 @@ class FluVaccine(Theme):
                 f"{name} lives {counted(draw.integer(1, 9), 'street')} away from the clinic.",
             ],
         )
-
-    def asked(self, question: str) -> str | None:
-        """Read whom a question is about."""
-        found = re.fullmatch(r"Does ([\w-]+) get the flu shot\?", question)
-        return found and f"{found[1]} gets the flu shot"
 
     def holds(self, own: str, text: str) -> bool | None:
         """Compare the days of the one symptom with the least number of them."""
