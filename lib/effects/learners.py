@@ -99,7 +99,7 @@ def fit(model: BaseEstimator, features, target, weights=None) -> BaseEstimator:
     return model.fit(features, target, **({} if equal else {"sample_weight": weights}))
 
 
-def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
+def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
     """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
     return kept(_out_of_fold, model)(model, covariates, target, learned_from)
 

@@ -56,12 +56,9 @@ def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_mod
         "rfr", n_estimators=50, min_samples_leaf=20, max_features=0.5
     )
     propensity_model = propensity_model or learner("lr")
-    covariates, everyone = np.asarray(covariates, dtype=float), np.ones(len(outcome), dtype=bool)
-    outcomes = (
-        out_of_fold(outcome_model, covariates, outcome, rows)
-        for rows in (treatment == 0, treatment == 1, everyone)
-    )
-    propensity = out_of_fold(propensity_model, covariates, treatment, everyone)
+    covariates, arms = np.asarray(covariates, dtype=float), (treatment == 0, treatment == 1, True)
+    outcomes = (out_of_fold(outcome_model, covariates, outcome, rows) for rows in arms)
+    propensity = out_of_fold(propensity_model, covariates, treatment)
     return Nuisances(*outcomes, np.clip(propensity, LOWEST, HIGHEST))
 
 
