@@ -4,9 +4,9 @@ import copy
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -14,14 +14,11 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
-from lib.effects.estimator_files import GRIDS, PAPER, Entrant, read_estimators
+from lib.effects.estimator_files import GRIDS, PAPER, RANDOM_SETTINGS, read_estimators
 from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
-from lib.errors import InputError, check_count, one_of
-
-#: Settings that the paper's random search draws (its Section 5).
-RANDOM_SETTINGS = 20
+from lib.errors import InputError
 
 
 class Estimate(NamedTuple):
@@ -80,20 +77,25 @@ def benchmark(
         `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
         Tables, names and grids that break a rule are refused before any work starts.
     """
-    entrants = _entrants(estimators, grids, selection, n_settings, seed)
-    tables = []
-    for k, study in enumerate(_studies(studies, control, treated, of_study)):
-        table = evaluate(study, _estimates(study, entrants, n_jobs, progress), bootstraps, seed)
-        table.insert(0, "study", k)
-        tables.append(table)
+    made, tables = read_estimators(grids, estimators, selection, n_settings, seed), []
+    if control is not None and treated is not None:
+        studies, of_study = read_study(studies, control, treated, **of_study), {}
+    for k, study in enumerate([studies] if isinstance(studies, Study) else studies):
+        if not isinstance(study, Study):
+            rule = "a benchmark is of a study, of studies, or of three tables"
+            raise InputError(f"{rule}: found a {type(study).__name__}")
+        study = replace(study, **of_study) if of_study else study
+        found = estimate(study, made, n_jobs=n_jobs, progress=progress)
+        tables.append(evaluate(study, found, bootstraps, seed).assign(study=k))
     if not tables:
         raise InputError("a benchmark needs a study: found none")
-    return pd.concat(tables, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True)
+    return table[["study", *table.columns.drop("study")]]
 
 
 def estimate(
     study: Study,
-    estimators: Iterable[str] = PAPER,
+    estimators: Iterable[str] | dict[str, Any] = PAPER,
     grids: str | os.PathLike | dict = GRIDS,
     selection: str = "grid",
     n_settings: int = RANDOM_SETTINGS,
@@ -104,51 +106,25 @@ def estimate(
 ) -> dict[str, Estimate]:
     """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
 
-    The parameters are those of :func:`benchmark`; if `scored`, estimators that have nothing to
-    choose are cross-validated, too, for their score. Results of a class of your own are not kept,
-    because its code is not ours to watch.
+    The parameters are those of :func:`benchmark`, or `estimators` are a name and the estimator
+    each; if `scored`, estimators that have nothing to choose are cross-validated, too, for their
+    score. Results of a class of your own are not kept, because its code is not ours to watch.
     """
-    entrants = _entrants(estimators, grids, selection, n_settings, seed, scored)
-    return _estimates(study, entrants, n_jobs, progress)
-
-
-def labels(grids: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
-    """Return the label of every estimator of a file: `T-learner (RF)` of `t-rfr`."""
-    return {name: entrant.label for name, entrant in read_estimators(grids).items()}
-
-
-def _studies(studies, control, treated, of_study: dict) -> Iterator[Study]:
-    if control is not None and treated is not None:
-        studies, of_study = read_study(studies, control, treated, **of_study), {}
-    for study in [studies] if isinstance(studies, Study) else studies:
-        if not isinstance(study, Study):
-            rule = "a benchmark is of a study, of studies, or of three tables"
-            raise InputError(f"{rule}: found a {type(studies).__name__}")
-        yield replace(study, **of_study) if of_study else study
-
-
-def _entrants(names, grids, selection, n_settings, seed, scored=True) -> dict[str, Entrant]:
-    if selection not in ("grid", "random"):
-        raise InputError(f"selection {selection!r} is unknown: {one_of(['grid', 'random'])}")
-    check_count("n_settings", n_settings, least=1)
-    drawn = n_settings if selection == "random" else None
-    return read_estimators(grids, [names] if isinstance(names, str) else names, drawn, seed, scored)
-
-
-def _estimates(study: Study, entrants: dict[str, Entrant], n_jobs, progress) -> dict[str, Estimate]:
+    if not isinstance(estimators, dict):
+        estimators = read_estimators(grids, estimators, selection, n_settings, seed, scored)
     data = study.covariates.to_numpy(), study.arm, study.outcomes, study.test_covariates.to_numpy()
-    ready = {name: _ready(name, entrant.estimator, study) for name, entrant in entrants.items()}
+    ready = {name: _ready(name, estimator, study) for name, estimator in estimators.items()}
     # Estimators are sent to other processes by value, so that classes of a notebook arrive there.
-    work = (
-        joblib.delayed(kept(_estimate, made))(name, made, *data) for name, made in ready.items()
-    )
-    results = {}
+    work = [
+        joblib.delayed(kept(_estimate, each))(name, each, *data) for name, each in ready.items()
+    ]
+    results: dict[str, Estimate] = {}
     for name, found in zip(
         ready, joblib.Parallel(n_jobs, return_as="generator")(work), strict=True
     ):
-        results[name] = Estimate(*found)
+        results[name] = found
         if progress:
-            spent = f"{results[name].seconds:,.0f} CPU s"
+            spent = f"{found.seconds:,.0f} CPU s"
             print(f"{len(results)} of {len(ready)}: {name}, {spent}", file=sys.stderr, flush=True)
     return results
 
@@ -167,7 +143,7 @@ def _ready(name: str, estimator, study: Study):
 
 
 @cached
-def _estimate(name, estimator, covariates, treatment, outcome, test_covariates):
+def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) -> Estimate:
     begun, estimator, m = time.process_time(), copy.deepcopy(estimator), len(test_covariates)
     # One thread: small matrices cost several times the CPU time on two.
     with threadpool_limits(1):
@@ -180,8 +156,11 @@ def _estimate(name, estimator, covariates, treatment, outcome, test_covariates):
                 raise InputError(f"estimator {name!r}: {rule}: found shape {effects.shape}")
         elif not hasattr(estimator, "ate_"):
             raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
-    ate = float(estimator.ate_) if effects is None else float(effects.mean())
-    score = float(getattr(estimator, "score_", np.nan))
-    words = estimator.in_words() if hasattr(estimator, "in_words") else ""
-    criterion = getattr(estimator, "criterion", "")
-    return ate, effects, criterion, score, words, time.process_time() - begun
+    return Estimate(
+        ate=float(estimator.ate_ if effects is None else effects.mean()),
+        effects=effects,
+        criterion=getattr(estimator, "criterion", ""),
+        score=float(getattr(estimator, "score_", np.nan)),
+        settings=getattr(estimator, "in_words", str)(),
+        seconds=time.process_time() - begun,
+    )

@@ -125,13 +125,12 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     the columns of :func:`criteria`, and the `R²` of its effects of the test subjects against
     the true ones, which nobody has in practice.
     """
-    entrants = read_estimators(candidates, seed=seed, scored=False)
+    candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
     effects, factual, answers = {}, {}, {}
     with threadpool_limits(1):
-        for name, (_, candidate) in entrants.items():
-            fit = kept(_halves, candidate)
-            found = fit(candidate, *data, study.test_covariates.to_numpy())
+        for name, candidate in candidates.items():
+            found = kept(_halves, candidate)(candidate, *data, study.test_covariates.to_numpy())
             effects[name], factual[name], answers[name] = found
         treatment, outcome = (part[1::2] for part in data[1:])
         known = nuisances(data[0][1::2], treatment, outcome, **models)
@@ -158,7 +157,7 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     Returned is one row a setting: its parameters, `cross-validation` (R² of the outcome), and
     `R²` of the conditional effects.
     """
-    estimator = read_estimators(names=[name], seed=seed)[name].estimator
+    estimator = read_estimators(names=[name], seed=seed)[name]
     if not isinstance(estimator, SLearner):
         raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
     data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome

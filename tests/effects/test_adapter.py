@@ -118,7 +118,7 @@ def test_the_book_and_econml_agree_on_what_a_learner_is(world, name, more):
     """Two programs that share no code but the base learners."""
     arms = {"control": ["rfr"], "treated": ["rfr"]}
     entry = {"estimator": f"{name}-learner", **arms, **more}
-    ours = read_estimators({"estimators": {name: entry}}, seed=4)[name].estimator
+    ours = read_estimators({"estimators": {name: entry}}, seed=4)[name]
     theirs = adapted(f"econml.metalearners:{name}Learner", {"models": "rfr"}, seed=4)
     ours, theirs = (made.fit(*world[:3]).effect(world[0]) for made in (ours, theirs))
     assert ours == pytest.approx(theirs, rel=1e-9)
