@@ -161,15 +161,13 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     if not isinstance(estimator, SLearner):
         raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
     data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome
-    fits, rows = search.scores(np.column_stack(data[:2]), data[2]), []
-    parameters = ParameterGrid(search.grid)
-    for setting, chosen, fit in zip(search.settings(), parameters, fits, strict=True):
-        one = SLearner(Search(setting, scored=False)).fit(*data)
-        effects = one.effect(study.test_covariates.to_numpy())[:, None]
-        rows.append({key.removeprefix("learner__"): value for key, value in chosen.items()})
-        r2 = compare(effects, study.difference, bootstraps=0)["R²"][0, 0]
-        rows[-1] |= {"cross-validation": fit, "R²": r2}
-    return pd.DataFrame(rows).sort_values("cross-validation", ascending=False, ignore_index=True)
+    table = pd.DataFrame(ParameterGrid(search.grid))
+    table.columns = table.columns.str.removeprefix("learner__")
+    table["cross-validation"] = search.scores(np.column_stack(data[:2]), data[2])
+    fitted = (SLearner(Search(one, scored=False)).fit(*data) for one in search.settings())
+    effects = [one.effect(study.test_covariates.to_numpy()) for one in fitted]
+    table["R²"] = compare(np.column_stack(effects), study.difference, bootstraps=0)["R²"][0]
+    return table.sort_values("cross-validation", ascending=False, ignore_index=True)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
