@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import joblib
@@ -14,7 +14,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
-from lib.effects.estimator_files import GRIDS, PAPER, RANDOM_SETTINGS, read_estimators
+from lib.effects.estimator_files import PAPER, read_estimators
 from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
@@ -42,15 +42,11 @@ def benchmark(
     control: pd.DataFrame | str | os.PathLike | None = None,
     treated: pd.DataFrame | str | os.PathLike | None = None,
     *,
-    estimators: Iterable[str] = PAPER,
-    grids: str | os.PathLike | dict = GRIDS,
-    selection: str = "grid",
-    n_settings: int = RANDOM_SETTINGS,
     bootstraps: int = 1_000,
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool = True,
-    **of_study,
+    **options,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
 
@@ -60,16 +56,14 @@ def benchmark(
         An iterable is taken one at a time. Three tables, or paths of CSV or Parquet files, are
         the seen subjects, and the same other subjects without (`control`) and with the treatment
         (`treated`).
-    estimators, grids : iterable of str, path or dict
-        Names of the estimator file, or `module:Class`, the paper's eleven by default; and the file.
-    selection, n_settings : {"grid", "random"}, int
-        All settings, or some at random, and how many these are.
     bootstraps, seed : int
         Resamples of the test subjects; and the seed of these, of learners and of the search.
     n_jobs, progress : int, bool
         Estimators at work at a time; report each of them on standard error.
-    **of_study
-        Fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
+    **options
+        Fields of :class:`~lib.effects.study.Study`, such as `adjustment`, and parameters of
+        :func:`~lib.effects.estimator_files.read_estimators`: `estimators`, which are the paper's
+        eleven by default, `grids`, `selection` and `n_settings`.
 
     Returns
     -------
@@ -77,7 +71,9 @@ def benchmark(
         `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
         Tables, names and grids that break a rule are refused before any work starts.
     """
-    made, tables = read_estimators(grids, estimators, selection, n_settings, seed), []
+    of_study = {field.name: options[field.name] for field in fields(Study) if field.name in options}
+    of_file = {key: value for key, value in options.items() if key not in of_study}
+    made, tables = read_estimators(**{"estimators": PAPER, "seed": seed} | of_file), []
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     for k, study in enumerate([studies] if isinstance(studies, Study) else studies):
@@ -96,22 +92,19 @@ def benchmark(
 def estimate(
     study: Study,
     estimators: Iterable[str] | dict[str, Any] = PAPER,
-    grids: str | os.PathLike | dict = GRIDS,
-    selection: str = "grid",
-    n_settings: int = RANDOM_SETTINGS,
-    seed: int = 0,
+    *,
     n_jobs: int = 1,
     progress: bool = True,
-    scored: bool = True,
+    **of_file,
 ) -> dict[str, Estimate]:
     """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
 
-    The parameters are those of :func:`benchmark`, or `estimators` are a name and the estimator
-    each; if `scored`, estimators that have nothing to choose are cross-validated, too, for their
-    score. Results of a class of your own are not kept, because its code is not ours to watch.
+    They are names of an estimator file, read with other parameters of
+    :func:`~lib.effects.estimator_files.read_estimators`, or name → the estimator itself. Results
+    of a class of your own are not kept, because its code is not ours to watch.
     """
     if not isinstance(estimators, dict):
-        estimators = read_estimators(grids, estimators, selection, n_settings, seed, scored)
+        estimators = read_estimators(estimators=estimators, **of_file)
     data = study.covariates.to_numpy(), study.arm, study.outcomes, study.test_covariates.to_numpy()
     ready = {name: _ready(name, estimator, study) for name, estimator in estimators.items()}
     # Estimators are sent to other processes by value, so that classes of a notebook arrive there.

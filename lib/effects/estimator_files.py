@@ -64,8 +64,8 @@ DML_WORDS = {
 
 
 def read_estimators(
-    source: str | os.PathLike | dict = GRIDS,
-    names: Iterable[str] | None = None,
+    grids: str | os.PathLike | dict = GRIDS,
+    estimators: Iterable[str] | None = None,
     selection: str = "grid",
     n_settings: int = RANDOM_SETTINGS,
     seed: int = 0,
@@ -73,11 +73,11 @@ def read_estimators(
 ) -> dict[str, Any]:
     """Read an estimator file, check all of it, and make its estimators.
 
-    `source` is a YAML file, or what it holds. `names` are the entries to return, all by default;
-    `module:Class` and the names of classes are entries without options. `selection` is of all
-    settings, the "grid", or of `n_settings` at "random"; `seed` and `scored` are those of every
-    :class:`~lib.effects.learners.Search`; learners have the seed, too. What is unknown is
-    refused, and there is a warning for every key that has no meaning here.
+    `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
+    default; `module:Class` and the names of classes are entries without options. `selection` is
+    "grid", of all settings, or "random", of `n_settings` of them; `seed` and `scored` are those
+    of every :class:`~lib.effects.learners.Search`; learners have the seed, too. What is unknown
+    is refused, and there is a warning for every key that has no meaning here.
 
     Examples
     --------
@@ -88,8 +88,9 @@ def read_estimators(
     check_count("n_settings", n_settings, least=1)
     of_search = {"n_settings": n_settings if selection == "random" else None}
     of_search |= {"seed": seed, "scored": scored}
-    entries, made = dict(read_grids(source)), {}
-    names = [names] if isinstance(names, str) else list(entries if names is None else names)
+    entries, made = dict(read_grids(grids)), {}
+    estimators = [estimators] if isinstance(estimators, str) else estimators
+    names = list(entries if estimators is None else estimators)
     for name in names:
         if name not in ESTIMATORS and ":" not in name:
             check_known("estimator", name, [*entries, "module:Class"], 40)

@@ -15,7 +15,7 @@ from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 
 #: The names that estimator files use.
 LEARNERS = {
@@ -56,15 +56,13 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     Ridge(alpha=2)
     >>> learner("ridge", depth=2)
     Traceback (most recent call last):
-    lib.errors.InputError: parameter 'depth' of ridge is unknown: expected one of alpha, ...
+    lib.errors.InputError: ridge parameter 'depth' is unknown: expected one of alpha, ...
     """
-    if name not in LEARNERS:
-        raise InputError(f"base estimator {name!r} is unknown: {one_of(LEARNERS)}")
+    check_known("base estimator", name, LEARNERS)
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
-    for parameter in [each for each in parameters if each not in known]:
-        expected = one_of(sorted(known), 40)
-        raise InputError(f"parameter {parameter!r} of {name} is unknown: {expected}")
+    for parameter in parameters:
+        check_known(f"{name} parameter", parameter, sorted(known), 40)
     usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
     return made.set_params(**usual | parameters)
 
@@ -244,8 +242,7 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
 def _cross_validated(settings, features, target, folds, scale, weights, race):
     weights = np.ones(len(target)) if weights is None else weights
     classes = is_classifier(settings[0])
-    used = [f for f in np.unique(folds) if classes or scale[f] > 0]
-    parts = [(folds != f, folds == f, scale[f]) for f in used]
+    parts = [(folds != f, folds == f, scale[f]) for f in np.unique(folds) if classes or scale[f]]
     if classes and any(len(np.unique(target[test])) < 2 for _, test, _ in parts):
         raise InputError("every fold needs subjects of both arms: found a fold with one only")
     if not parts:
@@ -253,10 +250,9 @@ def _cross_validated(settings, features, target, folds, scale, weights, race):
             raise InputError("settings are chosen by R²: found no fold in which the outcome varies")
         return np.array([np.nan])
     started, finalists = {}, range(len(settings))
-    forests = [
-        type(s) is RandomForestRegressor and s.n_estimators > 2 * FIRST_TREES for s in settings
-    ]
-    if race and len(settings) > 1 and all(forests):
+    forests = [s for s in settings if type(s) is RandomForestRegressor]
+    few = any(forest.n_estimators <= 2 * FIRST_TREES for forest in forests)
+    if race and len(settings) > 1 and forests == settings and not few:
         started, finalists = _first_trees(settings, features, target, parts, weights)
     scores = np.full((len(settings), len(parts)), -np.inf)
     for i in finalists:
@@ -293,10 +289,8 @@ def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.n
 
 def sums_of_squares(target: np.ndarray, folds: np.ndarray, weights=None) -> np.ndarray:
     """Return the total sum of squares within each fold, about the fold's own mean."""
-    weights, sums = np.ones(len(target)) if weights is None else weights, []
-    for fold in np.unique(folds):
-        part, share = target[folds == fold], weights[folds == fold]
-        # The mean of equal numbers may differ from them in the last bit.
-        varies = (part != part[0]).any()
-        sums.append(share @ (part - np.average(part, weights=share)) ** 2 if varies else 0.0)
+    weights = np.ones(len(target)) if weights is None else weights
+    parts = [(target[folds == fold], weights[folds == fold]) for fold in np.unique(folds)]
+    # The mean of equal numbers may differ from them in the last bit.
+    sums = [w @ (y - np.average(y, weights=w)) ** 2 if np.ptp(y) else 0.0 for y, w in parts]
     return np.array(sums)

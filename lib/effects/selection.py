@@ -157,7 +157,7 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     Returned is one row a setting: its parameters, `cross-validation` (R² of the outcome), and
     `R²` of the conditional effects.
     """
-    estimator = read_estimators(names=[name], seed=seed)[name]
+    estimator = read_estimators(estimators=[name], seed=seed)[name]
     if not isinstance(estimator, SLearner):
         raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
     data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome

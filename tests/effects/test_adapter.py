@@ -80,7 +80,7 @@ def test_the_list_is_all_that_econml_has():
         ("econml.dml:NoSuch", {}, "cannot be loaded"),
         ("econml.dml:LinearDML", {"depth": 3}, "cannot be made: .*'depth'"),
         ("econml.dml:LinearDML", {"model_y__depth": 3}, "cannot be made: .*'model_y__depth'"),
-        ("econml.dml:DML", {"model_final": "rfr"}, "'fit_intercept' of rfr is unknown"),
+        ("econml.dml:DML", {"model_final": "rfr"}, "rfr parameter 'fit_intercept' is unknown"),
     ],
 )
 def test_what_is_refused(name, options, message):
@@ -136,10 +136,10 @@ def test_an_entry_of_an_estimator_file_reaches_the_table_and_is_kept(world, tmp_
         **{"adjustment": ["a", "b"], "arms": (0, 1), "treatment": "t", "outcome": "y"},
     )
     entry = {"estimator": "econml.metalearners:SLearner", "overall_model": "ridge"}
-    ask = (study, ["theirs"], {"estimators": {"theirs": entry}})
-    found = estimate(*ask, progress=False)
+    ask = {"grids": {"estimators": {"theirs": entry}}, "progress": False}
+    found = estimate(study, ["theirs"], **ask)
     # Seconds are measured, so that only a kept result has the same ones again.
-    assert estimate(*ask, progress=False)["theirs"].seconds == found["theirs"].seconds
+    assert estimate(study, ["theirs"], **ask)["theirs"].seconds == found["theirs"].seconds
     table = evaluate(study, found, bootstraps=10).set_index("metric")
     assert table.loc["ATE", "value"] == pytest.approx(effect.mean(), abs=0.2)
 

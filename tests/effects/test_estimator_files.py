@@ -110,7 +110,7 @@ def test_a_slot_of_dml_that_has_an_unknown_name_is_linear_and_said_so():
         ({"estimator": "IPWEstimator", "base_estimator": ["rfr"]}, "needs a classifier"),
         (
             {"estimator": "S-learner", "base_estimator": ["rfr"], "base_estimator__depth": [1]},
-            "parameter 'depth' of rfr is unknown",
+            "rfr parameter 'depth' is unknown",
         ),
         (
             {"estimator": "S-learner", "base_estimator": ["rfr"], "base_learner__x": [1]},
@@ -247,13 +247,13 @@ def test_other_libraries_are_imported_only_if_they_are_asked_for():
 
 def test_a_class_is_an_entry_by_its_own_name():
     names = ["MatchingEstimator", "TruePropensityWeighting"]
-    found = read_estimators(names=names)
+    found = read_estimators(estimators=names)
     assert [type(made).__name__ for made in found.values()] == ["Matching", names[1]]
     assert list(found) == names
     with pytest.raises(
         InputError, match="'T-learner': there is no base estimator for its slot 'contr"
     ):
-        read_estimators(names=["T-learner"])
+        read_estimators(estimators=["T-learner"])
 
 
 NEW = """
