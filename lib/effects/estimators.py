@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
-from lib.effects.learners import as_search, fit_jointly, fold_of, out_of_fold, sums_of_squares
+from lib.effects.learners import as_search, fit_jointly, out_of_fold, rows_of
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -76,13 +76,9 @@ class EffectEstimator(BaseEstimator):
 
     def _fit_arms(self, covariates, treatment, outcome):
         """Choose the settings of the outcome models of both arms by their joint R², and fit."""
-        folds = fold_of(len(outcome))
-        scale = sums_of_squares(outcome, folds)
+        scale, *rows = rows_of(covariates, outcome)
         self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
-        arms = [
-            (covariates[rows], outcome[rows], folds[rows], scale, None)
-            for rows in (treatment == 0, treatment == 1)
-        ]
+        arms = [(scale, *(column[treatment == arm] for column in rows)) for arm in (0, 1)]
         self.score_ = fit_jointly([self.control_, self.treated_], arms)
 
     def takes_missing(self) -> bool:
@@ -279,10 +275,8 @@ class XLearner(EffectEstimator, name="X-learner"):
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         control, treated = self.control_.predict(covariates), self.treated_.predict(covariates)
         imputed = np.where(treatment == 1, outcome - control, treated - outcome)
-        self.effects_ = [
-            as_search(self.final, scored=False).fit(covariates[rows], imputed[rows])
-            for rows in (treatment == 0, treatment == 1)
-        ]
+        final, arms = as_search(self.final, scored=False), (treatment == 0, treatment == 1)
+        self.effects_ = [clone(final).fit(covariates[arm], imputed[arm]) for arm in arms]
 
     def effect(self, covariates):
         """Return effects, shape (m,)."""

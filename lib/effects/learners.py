@@ -89,12 +89,13 @@ def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
     return np.asarray(found, dtype=float)
 
 
-def fit(model: BaseEstimator, features, target, weights=None) -> BaseEstimator:
+def fit(model: BaseEstimator, features, target, weights=1) -> BaseEstimator:
     """Fit a learner, with weights if they differ."""
     if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
         raise InputError("an arm must have subjects in two folds or more: found all in one")
-    equal = weights is None or (weights == 1).all()
-    return model.fit(features, target, **({} if equal else {"sample_weight": weights}))
+    return model.fit(
+        features, target, **({"sample_weight": weights} if np.any(weights != 1) else {})
+    )
 
 
 def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
@@ -160,11 +161,11 @@ class Search(BaseEstimator):
 
     def scores(self, features, target) -> np.ndarray:
         """Return the R² of every setting of a regressor."""
-        return 1 + cross_validated(self.settings(), _rows(features, target))
+        return 1 + cross_validated(self.settings(), rows_of(features, target))
 
     def fit(self, features, target, sample_weight=None) -> "Search":
         """Choose a setting and fit it to all rows."""
-        self.best_score_ = fit_jointly([self], [_rows(features, target, sample_weight)])
+        self.best_score_ = fit_jointly([self], [rows_of(features, target, sample_weight)])
         return self
 
     def predict(self, features) -> np.ndarray:
@@ -191,9 +192,17 @@ def as_search(given, scored: bool = True) -> Search:
     return search.set_params(scored=search.scored and scored)
 
 
-def _rows(features, target, weights=None) -> tuple:
-    folds = fold_of(len(target))
-    return features, target, folds, sums_of_squares(target, folds, weights), weights
+def rows_of(features, target, weights=None) -> tuple:
+    """Return what is searched: total sums of squares in the folds, and what each row has.
+
+    The first, shape (folds,), are about the fold's own mean. A row has features (n, p), a target
+    (n,), a fold (n,) and a weight (n,).
+    """
+    folds, weights = fold_of(len(target)), np.ones(len(target)) if weights is None else weights
+    parts = [(target[folds == fold], weights[folds == fold]) for fold in range(FOLDS)]
+    # The mean of equal numbers may differ from them in the last bit.
+    scale = [w @ (y - np.average(y, weights=w)) ** 2 if np.ptp(y) else 0.0 for y, w in parts]
+    return np.array(scale), features, target, folds, weights
 
 
 def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
@@ -201,8 +210,7 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
 
     A random search draws settings of the joint grid without replacement, so that one search's
     choice restricts the other's. The score is missing where nothing is chosen or scored. Each
-    search's `rows` are features (n, p), target (n,), folds (n,), the sum of squares by which a
-    regressor's loss in a fold is divided (folds,), and weights (n,) or None.
+    search's `rows` are those of :func:`rows_of`, or some of them.
     """
     settings, score = [search.settings() for search in searches], np.nan
     sizes, first = [len(each) for each in settings], searches[0]
@@ -220,9 +228,8 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
             total = total + cross_validated([each[k] for k in used], own, not drawn)[place]
         best = [which[total.argmax()] for which in joint]
         score = float(total.max()) + (not is_classifier(settings[0][0]))
-    for search, each, k, (features, target, *_, weights) in zip(
-        searches, settings, best, rows, strict=True
-    ):
+    for search, each, k, own in zip(searches, settings, best, rows, strict=True):
+        _, features, target, _, weights = own
         search.best_estimator_ = fit(each[k], features, target, weights)
     return score
 
@@ -233,14 +240,14 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     In a race only the best of several forests is sure to have a score; one that was ruled out
     early has that of minus infinity.
     """
+    scale, features, *others = rows
     if all(isinstance(setting, TREES) for setting in settings):
-        rows = (np.asarray(rows[0], dtype=np.float32), *rows[1:])
-    return kept(_cross_validated, *settings)(settings, *rows, race)
+        features = np.asarray(features, dtype=np.float32)
+    return kept(_cross_validated, *settings)(settings, scale, features, *others, race)
 
 
 @cached
-def _cross_validated(settings, features, target, folds, scale, weights, race):
-    weights = np.ones(len(target)) if weights is None else weights
+def _cross_validated(settings, scale, features, target, folds, weights, race):
     classes = is_classifier(settings[0])
     parts = [(folds != f, folds == f, scale[f]) for f in np.unique(folds) if classes or scale[f]]
     if classes and any(len(np.unique(target[test])) < 2 for _, test, _ in parts):
@@ -285,12 +292,3 @@ def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.n
             ahead[i] -= loss / total / len(parts)
             started[i, j] = forest.set_params(n_estimators=setting.n_estimators)
     return started, np.flatnonzero(ahead >= ahead.max() - CLEARLY_WORSE)
-
-
-def sums_of_squares(target: np.ndarray, folds: np.ndarray, weights=None) -> np.ndarray:
-    """Return the total sum of squares within each fold, about the fold's own mean."""
-    weights = np.ones(len(target)) if weights is None else weights
-    parts = [(target[folds == fold], weights[folds == fold]) for fold in np.unique(folds)]
-    # The mean of equal numbers may differ from them in the last bit.
-    sums = [w @ (y - np.average(y, weights=w)) ** 2 if np.ptp(y) else 0.0 for y, w in parts]
-    return np.array(sums)
