@@ -1,12 +1,10 @@
 """The benchmark: studies and estimators in, a tidy table of metrics out."""
 
 import copy
-import os
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import joblib
 import numpy as np
@@ -38,15 +36,7 @@ class Estimate(NamedTuple):
 
 
 def benchmark(
-    studies: Study | Iterable[Study] | pd.DataFrame | str | os.PathLike,
-    control: pd.DataFrame | str | os.PathLike | None = None,
-    treated: pd.DataFrame | str | os.PathLike | None = None,
-    *,
-    bootstraps: int = 1_000,
-    seed: int = 0,
-    n_jobs: int = 1,
-    progress: bool = True,
-    **options,
+    studies, control=None, treated=None, bootstraps=1_000, seed=0, n_jobs=1, progress=True, **more
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
 
@@ -60,7 +50,7 @@ def benchmark(
         Resamples of the test subjects; and the seed of these, of learners and of the search.
     n_jobs, progress : int, bool
         Estimators at work at a time; report each of them on standard error.
-    **options
+    **more
         Fields of :class:`~lib.effects.study.Study`, such as `adjustment`, and parameters of
         :func:`~lib.effects.estimator_files.read_estimators`: `estimators`, which are the paper's
         eleven by default, `grids`, `selection` and `n_settings`.
@@ -71,9 +61,8 @@ def benchmark(
         `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
         Tables, names and grids that break a rule are refused before any work starts.
     """
-    of_study = {field.name: options[field.name] for field in fields(Study) if field.name in options}
-    of_file = {key: value for key, value in options.items() if key not in of_study}
-    made, tables = read_estimators(**{"estimators": PAPER, "seed": seed} | of_file), []
+    of_study = {each.name: more.pop(each.name) for each in fields(Study) if each.name in more}
+    made, tables = read_estimators(**{"estimators": PAPER, "seed": seed} | more), []
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     for k, study in enumerate([studies] if isinstance(studies, Study) else studies):
@@ -90,18 +79,13 @@ def benchmark(
 
 
 def estimate(
-    study: Study,
-    estimators: Iterable[str] | dict[str, Any] = PAPER,
-    *,
-    n_jobs: int = 1,
-    progress: bool = True,
-    **of_file,
+    study: Study, estimators=PAPER, n_jobs: int = 1, progress: bool = True, **of_file
 ) -> dict[str, Estimate]:
     """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
 
-    They are names of an estimator file, read with other parameters of
-    :func:`~lib.effects.estimator_files.read_estimators`, or name → the estimator itself. Results
-    of a class of your own are not kept, because its code is not ours to watch.
+    `estimators` are names of an estimator file, which is read with other parameters of
+    :func:`~lib.effects.estimator_files.read_estimators`, or a dict, name → the estimator itself.
+    Results of a class of your own are not kept, because its code is not ours to watch.
     """
     if not isinstance(estimators, dict):
         estimators = read_estimators(estimators=estimators, **of_file)
@@ -144,11 +128,11 @@ def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) 
         effects = None
         if callable(getattr(estimator, "effect", None)):
             effects = np.asarray(estimator.effect(test_covariates), dtype=float)
-            if effects.shape != (m,):
-                rule = f"effect must return one number a subject, {m:,}"
-                raise InputError(f"estimator {name!r}: {rule}: found shape {effects.shape}")
-        elif not hasattr(estimator, "ate_"):
-            raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
+    if effects is None and not hasattr(estimator, "ate_"):
+        raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
+    if effects is not None and effects.shape != (m,):
+        rule = f"effect must return one number a subject, {m:,}"
+        raise InputError(f"estimator {name!r}: {rule}: found shape {effects.shape}")
     return Estimate(
         ate=float(estimator.ate_ if effects is None else effects.mean()),
         effects=effects,

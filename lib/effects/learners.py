@@ -93,9 +93,8 @@ def fit(model: BaseEstimator, features, target, weights=1) -> BaseEstimator:
     """Fit a learner, with weights if they differ."""
     if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
         raise InputError("an arm must have subjects in two folds or more: found all in one")
-    return model.fit(
-        features, target, **({"sample_weight": weights} if np.any(weights != 1) else {})
-    )
+    weighted = {"sample_weight": weights} if np.any(weights != 1) else {}
+    return model.fit(features, target, **weighted)
 
 
 def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:

@@ -187,14 +187,12 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     R-loss         t               0.5     0.2
     at random                      0.0     0.2
     """
-    r2, rows = table["R²"], {}
-    for name, column in table.drop(columns="R²").items():
-        scored = column.dropna()
-        rank = stats.spearmanr(scored, -r2[scored.index]).statistic
-        rows[name] = (scored.idxmin(), rank, r2.max() - r2[scored.idxmin()])
-    rows["at random"] = ("", 0.0, r2.max() - r2.mean())
-    columns = ["picked", "rank correlation", "regret"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("criterion")
+    r2, criteria = table["R²"], table.drop(columns="R²")
+    found = pd.DataFrame({"picked": criteria.idxmin()}).rename_axis("criterion")
+    found["rank correlation"] = criteria.corrwith(-r2, method="spearman")
+    found["regret"] = r2.max() - r2[found["picked"]].to_numpy()
+    found.loc["at random"] = ["", 0.0, r2.max() - r2.mean()]
+    return found
 
 
 def over_studies(found: list[pd.DataFrame]) -> pd.DataFrame:
