@@ -32,8 +32,6 @@ DEMANDED = {
 #: Options of EconML that model the treatment, and hence are classifiers.
 OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
 
-_NONE = inspect.Parameter.empty
-
 
 class EconML(BaseEstimator):
     """An estimator of EconML, which calls covariates X and wants the outcome first."""
@@ -86,14 +84,11 @@ def adapted(name: str, options: dict, seed: int = 0):
             raise InputError(f"{name} must have a method {method}")
     taken, usual = inspect.signature(found).parameters, {"random_state": seed}
     if econml:
-        asked = inspect.signature(found.fit).parameters
-        if more := sorted(
-            {k for k in asked if asked[k].default is _NONE} - {"self", "Y", "T", "X"}
-        ):
+        if more := sorted(_demanded(found.fit) - {"self", "Y", "T", "X"}):
             rule = "must fit covariates, treatment and outcome alone"
             raise InputError(f"{name} {rule}: it needs {', '.join(more)} as well")
         usual |= {"n_jobs": 1, "verbose": 0, "discrete_treatment": True}
-        usual |= {k: v for k, v in DEMANDED.items() if k in taken and taken[k].default is _NONE}
+        usual |= {key: value for key, value in DEMANDED.items() if key in _demanded(found)}
     usual = {key: value for key, value in usual.items() if key in taken}
     if name == "econml.dml:DML":  # it brings the intercept itself, and is wrong with a second one
         usual |= {"model_final": "ridge", "model_final__fit_intercept": False}
@@ -108,3 +103,7 @@ def adapted(name: str, options: dict, seed: int = 0):
     except TypeError as error:
         raise InputError(f"{name} cannot be made: {error}") from error
     return EconML(estimator) if econml else estimator
+
+
+def _demanded(function) -> set[str]:
+    return {k for k, p in inspect.signature(function).parameters.items() if p.default is p.empty}

@@ -17,7 +17,6 @@ scikit-learn's: `base_estimator0__alpha` is `learner__alpha` in the grid of `con
 
 import os
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 from lib import ROOT
@@ -36,19 +35,18 @@ PAPER = (
     *("s-ridge", "s-xgbr", "s-rfr", "t-ridge", "t-xgbr", "t-rfr"),
 )
 
-#: Settings that the paper's random search draws (its Section 5).
-RANDOM_SETTINGS = 20
-
-#: What sections of a file say, as arguments of `benchmark`: argument → key.
-SECTIONS = {
-    "experiment": {
-        **{"outcome": "outcome", "treatment": "intervention"},
-        **{"adjustment": "covariates", "seed": "seed"},
-    },
-    "selection": {"selection": "type", "n_settings": "n_iter"},
+#: What a file says of its study: argument of `benchmark` → section and key.
+SAID = {
+    "outcome": ("experiment", "outcome"),
+    "treatment": ("experiment", "intervention"),
+    "adjustment": ("experiment", "covariates"),
+    "seed": ("experiment", "seed"),
+    "selection": ("selection", "type"),
+    "n_settings": ("selection", "n_iter"),
 }
 
-#: Sections that public files have besides.
+#: Sections that mean something here or beside an experiment, and those of public files besides.
+SECTIONS = ("experiment", "selection", "estimators", "data")
 OTHER_SECTIONS = ("data", "simulator", "samples", "figures", "variables")
 
 #: The role that stands for every slot.
@@ -64,20 +62,15 @@ DML_WORDS = {
 
 
 def read_estimators(
-    grids: str | os.PathLike | dict = GRIDS,
-    estimators: Iterable[str] | None = None,
-    selection: str = "grid",
-    n_settings: int = RANDOM_SETTINGS,
-    seed: int = 0,
-    scored: bool = True,
+    grids=GRIDS, estimators=None, selection="grid", n_settings=20, seed=0, scored=True
 ) -> dict[str, Any]:
     """Read an estimator file, check all of it, and make its estimators.
 
     `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
     default; `module:Class` and the names of classes are entries without options. `selection` is
-    "grid", of all settings, or "random", of `n_settings` of them; `seed` and `scored` are those
-    of every :class:`~lib.effects.learners.Search`; learners have the seed, too. What is unknown
-    is refused, and there is a warning for every key that has no meaning here.
+    "grid", of all settings, or "random", of `n_settings` of them, 20 in the paper; `seed` and
+    `scored` are those of every :class:`~lib.effects.learners.Search`; learners have the seed,
+    too. What is unknown is refused, and there is a warning for every key without a meaning here.
 
     Examples
     --------
@@ -133,11 +126,10 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
     content = _content(source)
     said: dict[str, Any] = {"grids": source, "estimators": list(content["estimators"])}
     sections = {section: content.get(section) or {} for section in SECTIONS}
-    for section, keys in SECTIONS.items():
-        found = {argument: sections[section].get(key) for argument, key in keys.items()}
-        said |= {argument: value for argument, value in found.items() if value is not None}
+    found = {argument: sections[section].get(key) for argument, (section, key) in SAID.items()}
     arms = tuple(sections["experiment"].get(f"intervention{arm}") for arm in (0, 1))
-    said |= {} if None in arms else {"arms": arms}
+    found["arms"] = None if None in arms else arms
+    said |= {argument: value for argument, value in found.items() if value is not None}
     if (folds := sections["selection"].get("folds", FOLDS)) != FOLDS:
         raise InputError(f"selection has {FOLDS} folds, as the paper's: found {folds}")
     return said
@@ -147,7 +139,7 @@ def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
     content = source if isinstance(source, dict) else read_yaml(source, OTHER_SECTIONS)
     if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
         raise InputError("an estimator file must have a mapping under the key 'estimators'")
-    for section in [name for name in content if name not in (*SECTIONS, "estimators", "data")]:
+    for section in [name for name in content if name not in SECTIONS]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=4)
     for name, entry in content["estimators"].items():
         if not isinstance(entry, dict) or "estimator" not in entry:
