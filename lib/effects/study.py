@@ -137,8 +137,7 @@ class Study:
         tables, m, names = self._tables(), len(self.control), self._adjustment_set()
         seen, control, treated = tables.values()
         for which, table in tables.items():
-            needed = [*names, self.outcome] + [self.treatment] * (which == "observational")
-            _check_columns(which, table, needed, self.outcome)
+            _check_columns(which, table, names, self.outcome)
         used = self._rows_in_arms()
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
@@ -196,6 +195,7 @@ class Study:
         return list(chosen)
 
     def _rows_in_arms(self) -> np.ndarray:
+        check_known("observational column", self.treatment, self.observational)
         name, taken = self.treatment, self.observational[self.treatment].astype(object)
         if count := taken.isna().sum():
             raise InputError(f"column {name!r} has {count:,} missing values")
@@ -230,8 +230,8 @@ def read_study(observational, control, treated, **fields) -> Study:
     return Study(*tables, **fields)
 
 
-def _check_columns(which: str, table: pd.DataFrame, needed: list[str], outcome: str) -> None:
-    for name in needed:
+def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
+    for name in (*names, outcome):
         check_known(f"{which} column", name, table)
     if table.empty:
         raise InputError(f"the {which} table has no rows")
