@@ -63,9 +63,7 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
     has none; all other metrics are of everybody. Returned is for each of `METRICS` an array of
     shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects.
     """
-    codes = (
-        np.zeros(len(truth), dtype=int) if groups is None else pd.factorize(groups, sort=True)[0]
-    )
+    codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-2))
     known = codes[order][starts] >= 0  # the code of a missing group is -1
