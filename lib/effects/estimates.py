@@ -92,13 +92,9 @@ def estimate(
     data = study.covariates.to_numpy(), study.arm, study.outcomes, study.test_covariates.to_numpy()
     ready = {name: _ready(name, estimator, study) for name, estimator in estimators.items()}
     # Estimators are sent to other processes by value, so that classes of a notebook arrive there.
-    work = [
-        joblib.delayed(kept(_estimate, each))(name, each, *data) for name, each in ready.items()
-    ]
-    results: dict[str, Estimate] = {}
-    for name, found in zip(
-        ready, joblib.Parallel(n_jobs, return_as="generator")(work), strict=True
-    ):
+    work = (joblib.delayed(kept(_estimate, made))(k, made, *data) for k, made in ready.items())
+    finished, results = joblib.Parallel(n_jobs, return_as="generator")(work), {}
+    for name, found in zip(ready, finished, strict=True):
         results[name] = found
         if progress:
             spent = f"{found.seconds:,.0f} CPU s"

@@ -164,9 +164,9 @@ class TruePropensityWeighting(EffectEstimator):
 
     def _fit(self, covariates, treatment, outcome):
         weights, means = 1 / self.probabilities, []
-        for arm in (0, 1):
-            weights[treatment == arm] /= weights[treatment == arm].sum()
-            means.append(float(weights[treatment == arm] @ outcome[treatment == arm]))
+        for arm in (treatment == 0, treatment == 1):
+            weights[arm] /= weights[arm].sum()
+            means.append(float(weights[arm] @ outcome[arm]))
         self.ate_ = means[1] - means[0]
         left = outcome - np.where(treatment == 1, means[1], means[0])
         self.standard_error_ = float(np.linalg.norm(weights * left))

@@ -153,8 +153,8 @@ class Study:
             categorical = _is_categorical(name, [table[name] for table in tables.values()])
             column = pd.concat([rows[name], control[name]], ignore_index=True)
             own = dict(_encoded(column, len(rows), categorical, self.impute))
-            for twice in encoded.keys() & own:
-                raise InputError(f"two covariates are encoded as {twice!r}: rename one of them")
+            if twice := [each for each in own if each in encoded]:
+                raise InputError(f"two covariates are encoded as {twice[0]!r}: rename one of them")
             encoded |= own
         covariates = pd.DataFrame(encoded)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
