@@ -13,8 +13,8 @@ A class of your own needs `fit(covariates, treatment, outcome)`, and `effect(cov
 """
 
 import copy
-import importlib
 import inspect
+import pkgutil
 import warnings
 
 import numpy as np
@@ -31,8 +31,6 @@ DEMANDED = {
 
 #: Options of EconML that model the treatment, and hence are classifiers.
 OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
-
-_NONE = inspect.Parameter.empty
 
 
 class EconML(BaseEstimator):
@@ -76,54 +74,36 @@ def adapted(name: str, options: dict, seed: int = 0):
     >>> adapted("sklearn.linear_model:HuberRegressor", {"epsilon": 2})
     HuberRegressor(epsilon=2)
     """
-    found = _load(name)
-    if not callable(getattr(found, "fit", None)):
-        raise InputError(f"{name} must have a method fit(covariates, treatment, outcome)")
-    taken, econml = inspect.signature(found).parameters, name.split(".")[0] == "econml"
-    usual = {"random_state": seed}
+    try:
+        found = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{name} cannot be loaded: {error}") from error
+    econml = name.startswith("econml.")
+    for method in ("fit(covariates, treatment, outcome)", *["effect(covariates)"] * econml):
+        if not callable(getattr(found, method.partition("(")[0], None)):
+            raise InputError(f"{name} must have a method {method}")
+    taken, usual = inspect.signature(found).parameters, {"random_state": seed}
     if econml:
-        _check_kind(name, found)
+        if more := sorted(_demanded(found.fit) - {"self", "Y", "T", "X"}):
+            rule = "must fit covariates, treatment and outcome alone"
+            raise InputError(f"{name} {rule}: it needs {', '.join(more)} as well")
         usual |= {"n_jobs": 1, "verbose": 0, "discrete_treatment": True}
-        usual |= {k: v for k, v in DEMANDED.items() if k in taken and taken[k].default is _NONE}
+        usual |= {key: value for key, value in DEMANDED.items() if key in _demanded(found)}
     usual = {key: value for key, value in usual.items() if key in taken}
     if name == "econml.dml:DML":  # it brings the intercept itself, and is wrong with a second one
         usual |= {"model_final": "ridge", "model_final__fit_intercept": False}
+    options = usual | options
+    for key in [key for key, value in options.items() if value in tuple(LEARNERS)]:
+        base = CLASSIFIER.get(options[key], options[key]) if key in OF_TREATMENT else options[key]
+        parameters = [other for other in options if other.startswith(f"{key}__")]
+        own = {other.removeprefix(f"{key}__"): options.pop(other) for other in parameters}
+        options[key] = learner(base, seed, **own)
     try:
-        estimator = found(**_with_learners(usual | options, seed))
+        estimator = found(**options)
     except TypeError as error:
         raise InputError(f"{name} cannot be made: {error}") from error
     return EconML(estimator) if econml else estimator
 
 
-def _load(name: str):
-    module, _, attribute = name.partition(":")
-    try:
-        found = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{name} cannot be loaded: {error}") from error
-    return found
-
-
-def _check_kind(name: str, found) -> None:
-    """Refuse what needs an instrument or a panel, and what has no effect to tell."""
-    demanded = {k for k, p in inspect.signature(found.fit).parameters.items() if p.default is _NONE}
-    if more := sorted(demanded - {"self", "Y", "T", "X"}):
-        rule = "must fit covariates, treatment and outcome alone"
-        raise InputError(f"{name} {rule}: it needs {', '.join(more)} as well")
-    if not callable(getattr(found, "effect", None)):
-        raise InputError(f"{name} must have a method effect(covariates)")
-
-
-def _with_learners(options: dict, seed: int) -> dict:
-    """Replace names of base learners, and give the learners their parameters."""
-    named = {key: v for key, v in options.items() if isinstance(v, str) and v in LEARNERS}
-    made = {key: v for key, v in options.items() if key.partition("__")[0] not in named}
-    for key, base in named.items():
-        if key in OF_TREATMENT:
-            base = CLASSIFIER.get(base, base)
-        start = f"{key}__"
-        parameters = {k.removeprefix(start): v for k, v in options.items() if k.startswith(start)}
-        made[key] = learner(base, seed, **parameters)
-    return made
+def _demanded(function) -> set[str]:
+    return {k for k, p in inspect.signature(function).parameters.items() if p.default is p.empty}

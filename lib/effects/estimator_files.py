@@ -17,16 +17,13 @@ scikit-learn's: `base_estimator0__alpha` is `learner__alpha` in the grid of `con
 
 import os
 import warnings
-from collections.abc import Iterable
-from typing import Any, NamedTuple
-
-from sklearn.base import is_classifier
+from typing import Any
 
 from lib import ROOT
 from lib.effects.adapter import adapted
 from lib.effects.estimators import DML, ESTIMATORS, Matching
-from lib.effects.learners import CLASSIFIER, FOLDS, LEARNERS, Search, learner
-from lib.errors import InputError, one_of
+from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
+from lib.errors import InputError, check_count, check_known, one_of
 from lib.files import read_yaml
 
 #: The paper's estimators and those added since.
@@ -38,8 +35,18 @@ PAPER = (
     *("s-ridge", "s-xgbr", "s-rfr", "t-ridge", "t-xgbr", "t-rfr"),
 )
 
-#: Sections that mean something here, and those that public files have besides.
-SECTIONS = ("experiment", "selection", "estimators")
+#: What a file says of its study: argument of `benchmark` → section and key.
+SAID = {
+    "outcome": ("experiment", "outcome"),
+    "treatment": ("experiment", "intervention"),
+    "adjustment": ("experiment", "covariates"),
+    "seed": ("experiment", "seed"),
+    "selection": ("selection", "type"),
+    "n_settings": ("selection", "n_iter"),
+}
+
+#: Sections that mean something here or beside an experiment, and those of public files besides.
+SECTIONS = ("experiment", "selection", "estimators", "data")
 OTHER_SECTIONS = ("data", "simulator", "samples", "figures", "variables")
 
 #: The role that stands for every slot.
@@ -53,69 +60,55 @@ DML_WORDS = {
     "final": {"e", "final", "effect", "effects", "cate", "tau"},
 }
 
-#: A slot of DML that a file names in yet another way gets a linear model, with a warning.
-DML_DEFAULTS = {"outcome": "ridge", "propensity": "lr", "final": "ridge"}
-
-
-class Entrant(NamedTuple):
-    """An estimator that is ready to be fitted, and what tables call it."""
-
-    label: str
-    estimator: Any
-
 
 def read_estimators(
-    source: str | os.PathLike | dict = GRIDS,
-    names: Iterable[str] | None = None,
-    n_settings: int | None = None,
-    seed: int = 0,
-    scored: bool = True,
-) -> dict[str, Entrant]:
+    grids=GRIDS, estimators=None, selection="grid", n_settings=20, seed=0, scored=True
+) -> dict[str, Any]:
     """Read an estimator file, check all of it, and make its estimators.
 
-    `source` is a YAML file, or what it holds. `names` are the entries to return, all by default;
-    `module:Class` and the names of classes are entries without options. `n_settings`, `seed` and
-    `scored` are those of every :class:`~lib.effects.learners.Search`; learners have the seed, too.
-    What is unknown is refused, and there is a warning for every key that has no meaning here.
+    `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
+    default; `module:Class` and the names of classes are entries without options. `selection` is
+    "grid", of all settings, or "random", of `n_settings` of them, 20 in the paper; `seed` and
+    `scored` are those of every :class:`~lib.effects.learners.Search`; learners have the seed,
+    too. What is unknown is refused, and there is a warning for every key without a meaning here.
 
     Examples
     --------
     >>> read_estimators()["match-nn-eu"]
-    Entrant(label='Match (EU-NN)', estimator=Matching())
+    Matching()
     """
-    entries = dict(read_grids(source))
-    names = list(entries if names is None else names)
+    check_known("selection", selection, ["grid", "random"])
+    check_count("n_settings", n_settings, least=1)
+    of_search = {"n_settings": n_settings if selection == "random" else None}
+    of_search |= {"seed": seed, "scored": scored}
+    entries, made = dict(read_grids(grids)), {}
+    estimators = [estimators] if isinstance(estimators, str) else estimators
+    names = list(entries if estimators is None else estimators)
     for name in names:
-        if name not in entries and name not in ESTIMATORS and ":" not in name:
-            known = one_of([*entries, "module:Class"], 40)
-            raise InputError(f"estimator {name!r} is unknown: {known}")
+        if name not in ESTIMATORS and ":" not in name:
+            check_known("estimator", name, [*entries, "module:Class"], 40)
         entries.setdefault(name, {"estimator": name})
-    entrants, of_search = {}, {"n_settings": n_settings, "seed": seed, "scored": scored}
     for name, entry in entries.items():
-        if not isinstance(entry, dict) or "estimator" not in entry:
-            raise InputError(f"estimator {name!r} must be a mapping with a key 'estimator'")
-        kind, label = str(entry["estimator"]), entry.get("label", name)
         options = {key: entry[key] for key in entry if key not in ("estimator", "label")}
-        if ":" in kind and name not in names:
-            continue  # other libraries take their time to import
+        kind = str(entry["estimator"])
         try:
-            made = (
-                adapted(kind, options, seed)
-                if ":" in kind
-                else _made(name, kind, options, of_search)
-            )
+            if ":" not in kind:
+                made[name] = _made(name, kind, options, of_search)
+            elif name in names:  # other libraries take their time to import
+                made[name] = adapted(kind, options, seed)
         except InputError as error:
             raise InputError(f"estimator {name!r}: {error}") from None
-        entrants[name] = Entrant(label, made)
-    return {name: entrants[name] for name in names}
+    return {name: made[name] for name in names}
 
 
 def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, Any]]:
     """Return the entries of an estimator file as they are written: name → keys and values."""
-    content = _content(source)
-    for section in [name for name in content if name not in (*SECTIONS, "data")]:
-        warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=3)
-    return content["estimators"]
+    return _content(source)["estimators"]
+
+
+def labels(source: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
+    """Return the label of every estimator of a file: `T-learner (RF)` of `t-rfr`."""
+    return {name: entry.get("label", name) for name, entry in read_grids(source).items()}
 
 
 def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
@@ -131,17 +124,14 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
     (('No studies', 'Full-time studies'), 'grid', 'income')
     """
     content = _content(source)
-    experiment, selection = (content.get(part) or {} for part in ("experiment", "selection"))
-    said: dict[str, Any] = {"grids": source, "estimators": list(read_estimators(source))}
-    words = {"outcome": "outcome", "seed": "seed"}
-    words |= {"adjustment": "covariates", "treatment": "intervention"}
-    said |= {k: experiment[word] for k, word in words.items() if experiment.get(word) is not None}
-    words = {"selection": "type", "n_settings": "n_iter"}
-    said |= {k: selection[word] for k, word in words.items() if word in selection}
-    if {"intervention0", "intervention1"} <= set(experiment):
-        said["arms"] = (experiment["intervention0"], experiment["intervention1"])
-    if selection.get("folds", FOLDS) != FOLDS:
-        raise InputError(f"selection has {FOLDS} folds, as the paper's: found {selection['folds']}")
+    said: dict[str, Any] = {"grids": source, "estimators": list(content["estimators"])}
+    sections = {section: content.get(section) or {} for section in SECTIONS}
+    found = {argument: sections[section].get(key) for argument, (section, key) in SAID.items()}
+    arms = tuple(sections["experiment"].get(f"intervention{arm}") for arm in (0, 1))
+    found["arms"] = None if None in arms else arms
+    said |= {argument: value for argument, value in found.items() if value is not None}
+    if (folds := sections["selection"].get("folds", FOLDS)) != FOLDS:
+        raise InputError(f"selection has {FOLDS} folds, as the paper's: found {folds}")
     return said
 
 
@@ -149,77 +139,74 @@ def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
     content = source if isinstance(source, dict) else read_yaml(source, OTHER_SECTIONS)
     if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
         raise InputError("an estimator file must have a mapping under the key 'estimators'")
+    for section in [name for name in content if name not in SECTIONS]:
+        warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=4)
+    for name, entry in content["estimators"].items():
+        if not isinstance(entry, dict) or "estimator" not in entry:
+            raise InputError(f"estimator {name!r} must be a mapping with a key 'estimator'")
     return content
 
 
 def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any]):
     """Translate the keys of an entry into parameters of the estimator and of its searches."""
-    if kind not in ESTIMATORS:
-        raise InputError(f"class {kind!r} is unknown: {one_of([*ESTIMATORS, 'module:Class'])}")
-    chosen, seed = ESTIMATORS[kind], of_search["seed"]
-    bases: dict[str, list] = {slot: [] for slot in chosen.slots()}
-    grids: dict[str, dict[str, list]] = {slot: {} for slot in bases}
-    options = chosen.options() | {k: seed for k in chosen.options() if k == "random_state"}
-    # What is said of one slot outweighs what `base_estimator` says of all.
-    for key in sorted(keys, key=lambda key: (key.partition("__")[0] != ALL, key)):
-        values = keys[key] if isinstance(keys[key], list) else [keys[key]]
+    check_known("class", kind, [*ESTIMATORS, "module:Class"])
+    chosen, options, slots = ESTIMATORS[kind], ESTIMATORS[kind].options(), ESTIMATORS[kind].slots()
+    if "random_state" in options:
+        options["random_state"] = of_search["seed"]
+    # Role → parameter → values; the learners themselves stand under an empty name.
+    said: dict[str, dict[str, list]] = {role: {} for role in (ALL, *slots) if slots}
+    for key, value in keys.items():
         role, _, parameter = key.partition("__")
-        slots = _slots(role, chosen)
+        slot, values = _slot(role, chosen), value if isinstance(value, list) else [value]
         if not values:
             raise InputError(f"{key!r} must have at least one value")
         if key in options:
-            options[key] = _option(key, values, options[key])
-        elif not slots and parameter and chosen not in (DML, Matching):
-            raise InputError(f"key {role!r} is unknown: {one_of([ALL, *bases])}")
-        elif not slots:
+            truth = isinstance(options[key], bool)
+            if len(values) != 1 or (truth and not isinstance(values[0], bool)):
+                raise InputError(f"{key!r} must be {'[true] or [false]' if truth else 'one value'}")
+            options[key] = values[0]
+        elif slot in said:
+            said[slot][parameter] = values
+        elif parameter and chosen not in (DML, Matching):
+            raise InputError(f"key {role!r} is unknown: {one_of([ALL, *slots])}")
+        else:
             warnings.warn(f"{name}: {key!r} has no meaning here and is ignored", stacklevel=4)
-        for slot in slots:
-            if parameter:
-                grids[slot][parameter] = values
-            elif role == ALL and len(bases) > 1 and slot == "propensity":
-                bases[slot] = [CLASSIFIER.get(value, value) for value in values]
-            else:
-                bases[slot] = values
-    for slot in bases:
-        if not bases[slot] and chosen is not DML:
+    for slot in slots:
+        grid = {"": []} | said[ALL]
+        if slot == "propensity" and len(slots) > 1:
+            grid[""] = [CLASSIFIER.get(base, base) for base in grid[""]]
+        grid |= said[slot]  # what is said of one slot outweighs what is said of all
+        bases = grid.pop("")
+        if not bases and chosen is not DML:
             raise InputError(f"there is no base estimator for its slot {slot!r}")
-        if not bases[slot]:
-            bases[slot] = [DML_DEFAULTS[slot]]
-            said = f"no key names its {slot} model: {bases[slot][0]} is used"
-            warnings.warn(f"{name}: {said}", stacklevel=4)
-        options[slot] = _search(slot, bases[slot], grids[slot], of_search)
+        if not bases:  # a file may name it in yet another way
+            bases = ["lr" if slot == "propensity" else "ridge"]
+            used = f"no key names its {slot} model: {bases[0]} is used"
+            warnings.warn(f"{name}: {used}", stacklevel=4)
+        options[slot] = _search(slot, bases, grid, of_search)
     return chosen(**options)
 
 
-def _option(key: str, values: list, default: Any) -> Any:
-    """Return the one value of an option that is no learner."""
-    truth = isinstance(default, bool)
-    if len(values) != 1 or (truth and not isinstance(values[0], bool)):
-        raise InputError(f"{key!r} must be {'[true] or [false]' if truth else 'one value'}")
-    return values[0]
-
-
-def _slots(role: str, chosen: type) -> list[str]:
-    """Say which slots a key speaks of; none if it is not known."""
-    slots, said = chosen.slots(), set(role.split("_"))
-    known = {ALL: slots} | {f"{ALL}{k}": [slot] for k, slot in enumerate(slots)}
-    known |= {slot: [slot] for slot in slots}
-    words = DML_WORDS if chosen is DML else {}
-    return known.get(role) or [slot for slot in words if words[slot] & said][:1]
+def _slot(role: str, chosen: type) -> str:
+    """Return the slot that a role stands for, or the role as it is."""
+    for k, slot in enumerate(chosen.slots()):
+        if role == f"{ALL}{k}" or (chosen is DML and DML_WORDS[slot] & set(role.split("_"))):
+            return slot
+    return role
 
 
 def _search(slot: str, bases: list, grid: dict[str, list], of_search: dict) -> Search:
     """Return a search of the settings of one base learner, or of several."""
-    learners, settings, treatment = [], [], slot == "propensity"
+    learners, settings = [], []
+    fitting = CLASSIFIER.values() if slot == "propensity" else CLASSIFIER
     for base in bases:
         # Table 6 calls the penalty of ridge regression so.
         of_base = {"alpha" if (base, k) == ("ridge", "C") else k: v for k, v in grid.items()}
         first = {parameter: values[0] for parameter, values in of_base.items()}
         learners.append(learner(base, of_search["seed"], **first))
-        if is_classifier(learners[-1]) != treatment:
-            wants = "classifier" if treatment else "regressor"
-            fitting = one_of([known for known in LEARNERS if (known in CLASSIFIER) != treatment])
-            raise InputError(f"slot {slot!r} needs a {wants}: found {base!r}, {fitting}")
+        if base not in fitting:
+            wants = "classifier" if slot == "propensity" else "regressor"
+            raise InputError(f"slot {slot!r} needs a {wants}: found {base!r}, {one_of(fitting)}")
         varied = {f"learner__{k}": values for k, values in of_base.items() if len(values) > 1}
         settings.append(varied if len(bases) == 1 else {"learner": [learners[-1]], **varied})
     return Search(learners[0], settings, **of_search)

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
-from lib.effects.learners import as_search, fit_jointly, fold_of, out_of_fold, sums_of_squares
+from lib.effects.learners import as_search, fit_jointly, out_of_fold, rows_of
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -46,6 +46,7 @@ class EffectEstimator(BaseEstimator):
 
     A parameter without a default is a *slot* for a learner or a search; `fit` leaves it as it
     is, and puts a fitted copy into the attribute of that name with an underscore behind it.
+    A class has `_fit`, which gets arrays.
     """
 
     #: What `score_` is.
@@ -67,6 +68,18 @@ class EffectEstimator(BaseEstimator):
         """Return the other parameters, and their defaults."""
         parameters = inspect.signature(cls).parameters
         return {k: p.default for k, p in parameters.items() if p.default is not p.empty}
+
+    def fit(self, covariates, treatment, outcome):
+        """Fit to covariates (n, p), treatment (n,) of zeros and ones, and outcome (n,)."""
+        self._fit(np.asarray(covariates, dtype=float), np.asarray(treatment), np.asarray(outcome))
+        return self
+
+    def _fit_arms(self, covariates, treatment, outcome):
+        """Choose the settings of the outcome models of both arms by their joint R², and fit."""
+        scale, *rows = rows_of(covariates, outcome)
+        self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
+        arms = [(scale, *(column[treatment == arm] for column in rows)) for arm in (0, 1)]
+        self.score_ = fit_jointly([self.control_, self.treated_], arms)
 
     def takes_missing(self) -> bool:
         """Say whether there is a way to take missing covariates."""
@@ -102,26 +115,19 @@ class IPW(EffectEstimator, name="IPWEstimator"):
     def __init__(self, propensity, weighted=False):
         self.propensity, self.weighted = propensity, weighted
 
-    def fit(self, covariates, treatment, outcome):
-        """Estimate the average effect."""
-        covariates = np.asarray(covariates, dtype=float)
+    def _fit(self, covariates, treatment, outcome):
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         self.score_ = self.propensity_.best_score_
         self.propensities_ = self.propensity_.predict(covariates)
         control, treated = ipw_means(self.propensities_, treatment, outcome, self.weighted)
         self.ate_ = treated - control
-        return self
 
 
 def ipw_means(propensities, treatment, outcome, weighted: bool) -> tuple[float, float]:
     """Return the weighted mean outcomes without and with the treatment."""
     weights = inverse_propensity_weights(treatment, propensities)
-    means = []
-    for arm in (0, 1):
-        in_arm = treatment == arm
-        total = weights[in_arm].sum() if weighted else len(outcome)
-        means.append(float(weights[in_arm] @ outcome[in_arm] / total))
-    return means[0], means[1]
+    arms = [(weights[treatment == arm], outcome[treatment == arm]) for arm in (0, 1)]
+    return tuple(float(w @ y / (w.sum() if weighted else len(outcome))) for w, y in arms)
 
 
 def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
@@ -156,16 +162,14 @@ class TruePropensityWeighting(EffectEstimator):
     def __init__(self, probabilities=None):
         self.probabilities = probabilities
 
-    def fit(self, covariates, treatment, outcome):
-        """Estimate the average effect and its standard error."""
+    def _fit(self, covariates, treatment, outcome):
         weights, means = 1 / self.probabilities, []
-        for arm in (0, 1):
-            weights[treatment == arm] /= weights[treatment == arm].sum()
-            means.append(float(weights[treatment == arm] @ outcome[treatment == arm]))
+        for arm in (treatment == 0, treatment == 1):
+            weights[arm] /= weights[arm].sum()
+            means.append(float(weights[arm] @ outcome[arm]))
         self.ate_ = means[1] - means[0]
         left = outcome - np.where(treatment == 1, means[1], means[0])
         self.standard_error_ = float(np.linalg.norm(weights * left))
-        return self
 
 
 class Matching(EffectEstimator, name="MatchingEstimator"):
@@ -189,9 +193,8 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         """Say no: a distance needs all coordinates."""
         return False
 
-    def fit(self, covariates, treatment, outcome):
-        """Estimate the average effect, in memory that does not grow with n²."""
-        covariates = np.asarray(covariates, dtype=float)
+    def _fit(self, covariates, treatment, outcome):
+        # In memory that does not grow with n².
         gain = np.empty(len(outcome))
         for arm in (0, 1):
             here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
@@ -204,7 +207,6 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
                 nearest = there[distances.argmin(axis=1)]
                 gain[some] = (2 * arm - 1) * (outcome[some] - outcome[nearest])
         self.ate_ = float(gain.mean())
-        return self
 
 
 class SLearner(EffectEstimator, name="S-learner"):
@@ -216,12 +218,10 @@ class SLearner(EffectEstimator, name="S-learner"):
     def __init__(self, outcome):
         self.outcome = outcome
 
-    def fit(self, covariates, treatment, outcome):
-        """Fit the outcome on covariates and treatment."""
-        self.outcome_ = as_search(self.outcome)
-        self.outcome_.fit(np.column_stack([covariates, treatment]), outcome)
+    def _fit(self, covariates, treatment, outcome):
+        features = np.column_stack([covariates, treatment])
+        self.outcome_ = as_search(self.outcome).fit(features, outcome)
         self.score_ = self.outcome_.best_score_
-        return self
 
     def factual(self, covariates, treatment):
         """Return the expected outcome in the arm that is taken, shape (m,)."""
@@ -229,9 +229,8 @@ class SLearner(EffectEstimator, name="S-learner"):
 
     def effect(self, covariates):
         """Return effects, shape (m,)."""
-        arms = [np.full(len(covariates), arm) for arm in (0.0, 1.0)]
-        control, treated = (self.factual(covariates, arm) for arm in arms)
-        return treated - control
+        nobody = np.zeros(len(covariates))
+        return self.factual(covariates, nobody + 1) - self.factual(covariates, nobody)
 
 
 class TLearner(EffectEstimator, name="T-learner"):
@@ -243,17 +242,8 @@ class TLearner(EffectEstimator, name="T-learner"):
     def __init__(self, control, treated):
         self.control, self.treated = control, treated
 
-    def fit(self, covariates, treatment, outcome):
-        """Choose the settings of both arms by their joint R², and fit them."""
-        covariates, folds = np.asarray(covariates, dtype=float), fold_of(len(outcome))
-        scale = sums_of_squares(outcome, folds)
-        self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
-        arms = [
-            (covariates[rows], outcome[rows], folds[rows], scale, None)
-            for rows in (treatment == 0, treatment == 1)
-        ]
-        self.score_ = fit_jointly([self.control_, self.treated_], arms)
-        return self
+    def _fit(self, covariates, treatment, outcome):
+        self._fit_arms(covariates, treatment, outcome)
 
     def factual(self, covariates, treatment):
         """Return the expected outcome in the arm that is taken, shape (m,)."""
@@ -280,20 +270,13 @@ class XLearner(EffectEstimator, name="X-learner"):
         self.control, self.treated = control, treated
         self.propensity, self.final = propensity, final
 
-    def fit(self, covariates, treatment, outcome):
-        """Fit outcomes, propensity, and imputed effects of both arms."""
-        covariates = np.asarray(covariates, dtype=float)
-        outcomes = TLearner(self.control, self.treated).fit(covariates, treatment, outcome)
-        self.control_, self.treated_ = outcomes.control_, outcomes.treated_
-        self.score_ = outcomes.score_
+    def _fit(self, covariates, treatment, outcome):
+        self._fit_arms(covariates, treatment, outcome)
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
-        other = outcomes.factual(covariates, 1 - treatment)
-        imputed = (2 * treatment - 1) * (outcome - other)
-        self.effects_ = [
-            as_search(self.final, scored=False).fit(covariates[rows], imputed[rows])
-            for rows in (treatment == 0, treatment == 1)
-        ]
-        return self
+        control, treated = self.control_.predict(covariates), self.treated_.predict(covariates)
+        imputed = np.where(treatment == 1, outcome - control, treated - outcome)
+        final, arms = as_search(self.final, scored=False), (treatment == 0, treatment == 1)
+        self.effects_ = [clone(final).fit(covariates[arm], imputed[arm]) for arm in arms]
 
     def effect(self, covariates):
         """Return effects, shape (m,)."""
@@ -315,14 +298,11 @@ class RLearner(EffectEstimator, name="R-learner"):
     def __init__(self, outcome, propensity, final):
         self.outcome, self.propensity, self.final = outcome, propensity, final
 
-    def fit(self, covariates, treatment, outcome):
-        """Fit outcome and propensity out of fold, then the effect."""
-        covariates = np.asarray(covariates, dtype=float)
+    def _fit(self, covariates, treatment, outcome):
         self._fit_nuisances(covariates, treatment, outcome)
-        everyone = np.ones(len(outcome), dtype=bool)
-        mean = out_of_fold(self.outcome_.best_estimator_, covariates, outcome, everyone)
-        e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment, everyone)
-        return self._fit_effect(covariates, outcome - mean, treatment - e)
+        mean = out_of_fold(self.outcome_.best_estimator_, covariates, outcome)
+        e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
+        self._fit_effect(covariates, outcome - mean, treatment - e)
 
     def effect(self, covariates):
         """Return effects, shape (m,)."""
@@ -339,7 +319,6 @@ class RLearner(EffectEstimator, name="R-learner"):
         ratio = outcome_residual[used] / treatment_residual[used]
         self.final_ = as_search(self.final, scored=False)
         self.final_.fit(covariates[used], ratio, weights[used])
-        return self
 
 
 class DML(RLearner, name="DMLCATEEstimator"):
@@ -349,14 +328,12 @@ class DML(RLearner, name="DMLCATEEstimator"):
     rows are sorted; the reference splits once as well.
     """
 
-    def fit(self, covariates, treatment, outcome):
-        """Fit the nuisances to the even rows, the effect to the odd ones."""
-        covariates = np.asarray(covariates, dtype=float)
+    def _fit(self, covariates, treatment, outcome):
         even, odd = np.arange(0, len(outcome), 2), np.arange(1, len(outcome), 2)
         self._fit_nuisances(covariates[even], treatment[even], outcome[even])
         left = outcome[odd] - self.outcome_.predict(covariates[odd])
         surprise = treatment[odd] - self.propensity_.predict(covariates[odd])
-        return self._fit_effect(covariates[odd], left, surprise)
+        self._fit_effect(covariates[odd], left, surprise)
 
 
 class AIPW(EffectEstimator):
@@ -374,15 +351,10 @@ class AIPW(EffectEstimator):
     def __init__(self, control, treated, propensity):
         self.control, self.treated, self.propensity = control, treated, propensity
 
-    def fit(self, covariates, treatment, outcome):
-        """Estimate the average effect and its standard error."""
-        covariates = np.asarray(covariates, dtype=float)
-        outcomes = TLearner(self.control, self.treated).fit(covariates, treatment, outcome)
-        self.control_, self.treated_ = outcomes.control_, outcomes.treated_
-        self.score_ = outcomes.score_
+    def _fit(self, covariates, treatment, outcome):
+        self._fit_arms(covariates, treatment, outcome)
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
-        everyone = np.ones(len(outcome), dtype=bool)
-        e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment, everyone)
+        e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
         e = np.clip(e, LOWEST, HIGHEST)
         mu = [
             out_of_fold(search.best_estimator_, covariates, outcome, treatment == arm)
@@ -392,7 +364,6 @@ class AIPW(EffectEstimator):
         self.scores_ = mu[1] - mu[0] + (treatment - e) / (e * (1 - e)) * residual
         self.ate_ = float(self.scores_.mean())
         self.standard_error_ = float(self.scores_.std(ddof=1) / len(outcome) ** 0.5)
-        return self
 
 
 class DRLearner(AIPW, name="DR-learner"):
@@ -405,12 +376,9 @@ class DRLearner(AIPW, name="DR-learner"):
         super().__init__(control, treated, propensity)
         self.final = final
 
-    def fit(self, covariates, treatment, outcome):
-        """Fit the scores, then the effect."""
-        super().fit(covariates, treatment, outcome)
-        covariates = np.asarray(covariates, dtype=float)
+    def _fit(self, covariates, treatment, outcome):
+        super()._fit(covariates, treatment, outcome)
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
-        return self
 
     def effect(self, covariates):
         """Return effects, shape (m,)."""

@@ -15,7 +15,7 @@ from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 
 #: The names that estimator files use.
 LEARNERS = {
@@ -56,15 +56,13 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     Ridge(alpha=2)
     >>> learner("ridge", depth=2)
     Traceback (most recent call last):
-    lib.errors.InputError: parameter 'depth' of ridge is unknown: expected one of alpha, ...
+    lib.errors.InputError: ridge parameter 'depth' is unknown: expected one of alpha, ...
     """
-    if name not in LEARNERS:
-        raise InputError(f"base estimator {name!r} is unknown: {one_of(LEARNERS)}")
+    check_known("base estimator", name, LEARNERS)
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
-    for parameter in [each for each in parameters if each not in known]:
-        expected = one_of(sorted(known), 40)
-        raise InputError(f"parameter {parameter!r} of {name} is unknown: {expected}")
+    for parameter in parameters:
+        check_known(f"{name} parameter", parameter, sorted(known), 40)
     usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
     return made.set_params(**usual | parameters)
 
@@ -91,15 +89,15 @@ def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
     return np.asarray(found, dtype=float)
 
 
-def fit(model: BaseEstimator, features, target, weights=None) -> BaseEstimator:
+def fit(model: BaseEstimator, features, target, weights=1) -> BaseEstimator:
     """Fit a learner, with weights if they differ."""
     if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
         raise InputError("an arm must have subjects in two folds or more: found all in one")
-    equal = weights is None or (weights == 1).all()
-    return model.fit(features, target, **({} if equal else {"sample_weight": weights}))
+    weighted = {"sample_weight": weights} if np.any(weights != 1) else {}
+    return model.fit(features, target, **weighted)
 
 
-def out_of_fold(model, covariates, target, learned_from) -> np.ndarray:
+def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
     """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
     return kept(_out_of_fold, model)(model, covariates, target, learned_from)
 
@@ -162,11 +160,11 @@ class Search(BaseEstimator):
 
     def scores(self, features, target) -> np.ndarray:
         """Return the R² of every setting of a regressor."""
-        return 1 + cross_validated(self.settings(), _rows(features, target))
+        return 1 + cross_validated(self.settings(), rows_of(features, target))
 
     def fit(self, features, target, sample_weight=None) -> "Search":
         """Choose a setting and fit it to all rows."""
-        self.best_score_ = fit_jointly([self], [_rows(features, target, sample_weight)])
+        self.best_score_ = fit_jointly([self], [rows_of(features, target, sample_weight)])
         return self
 
     def predict(self, features) -> np.ndarray:
@@ -193,9 +191,17 @@ def as_search(given, scored: bool = True) -> Search:
     return search.set_params(scored=search.scored and scored)
 
 
-def _rows(features, target, weights=None) -> tuple:
-    folds = fold_of(len(target))
-    return features, target, folds, sums_of_squares(target, folds, weights), weights
+def rows_of(features, target, weights=None) -> tuple:
+    """Return what is searched: total sums of squares in the folds, and what each row has.
+
+    The first, shape (folds,), are about the fold's own mean. A row has features (n, p), a target
+    (n,), a fold (n,) and a weight (n,).
+    """
+    folds, weights = fold_of(len(target)), np.ones(len(target)) if weights is None else weights
+    parts = [(target[folds == fold], weights[folds == fold]) for fold in range(FOLDS)]
+    # The mean of equal numbers may differ from them in the last bit.
+    scale = [w @ (y - np.average(y, weights=w)) ** 2 if np.ptp(y) else 0.0 for y, w in parts]
+    return np.array(scale), features, target, folds, weights
 
 
 def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
@@ -203,8 +209,7 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
 
     A random search draws settings of the joint grid without replacement, so that one search's
     choice restricts the other's. The score is missing where nothing is chosen or scored. Each
-    search's `rows` are features (n, p), target (n,), folds (n,), the sum of squares by which a
-    regressor's loss in a fold is divided (folds,), and weights (n,) or None.
+    search's `rows` are those of :func:`rows_of`, or some of them.
     """
     settings, score = [search.settings() for search in searches], np.nan
     sizes, first = [len(each) for each in settings], searches[0]
@@ -222,9 +227,8 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
             total = total + cross_validated([each[k] for k in used], own, not drawn)[place]
         best = [which[total.argmax()] for which in joint]
         score = float(total.max()) + (not is_classifier(settings[0][0]))
-    for search, each, k, (features, target, *_, weights) in zip(
-        searches, settings, best, rows, strict=True
-    ):
+    for search, each, k, own in zip(searches, settings, best, rows, strict=True):
+        _, features, target, _, weights = own
         search.best_estimator_ = fit(each[k], features, target, weights)
     return score
 
@@ -235,17 +239,16 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     In a race only the best of several forests is sure to have a score; one that was ruled out
     early has that of minus infinity.
     """
+    scale, features, *others = rows
     if all(isinstance(setting, TREES) for setting in settings):
-        rows = (np.asarray(rows[0], dtype=np.float32), *rows[1:])
-    return kept(_cross_validated, *settings)(settings, *rows, race)
+        features = np.asarray(features, dtype=np.float32)
+    return kept(_cross_validated, *settings)(settings, scale, features, *others, race)
 
 
 @cached
-def _cross_validated(settings, features, target, folds, scale, weights, race):
-    weights = np.ones(len(target)) if weights is None else weights
+def _cross_validated(settings, scale, features, target, folds, weights, race):
     classes = is_classifier(settings[0])
-    used = [f for f in np.unique(folds) if classes or scale[f] > 0]
-    parts = [(folds != f, folds == f, scale[f]) for f in used]
+    parts = [(folds != f, folds == f, scale[f]) for f in np.unique(folds) if classes or scale[f]]
     if classes and any(len(np.unique(target[test])) < 2 for _, test, _ in parts):
         raise InputError("every fold needs subjects of both arms: found a fold with one only")
     if not parts:
@@ -253,10 +256,9 @@ def _cross_validated(settings, features, target, folds, scale, weights, race):
             raise InputError("settings are chosen by R²: found no fold in which the outcome varies")
         return np.array([np.nan])
     started, finalists = {}, range(len(settings))
-    forests = [
-        type(s) is RandomForestRegressor and s.n_estimators > 2 * FIRST_TREES for s in settings
-    ]
-    if race and len(settings) > 1 and all(forests):
+    forests = [s for s in settings if type(s) is RandomForestRegressor]
+    few = any(forest.n_estimators <= 2 * FIRST_TREES for forest in forests)
+    if race and len(settings) > 1 and forests == settings and not few:
         started, finalists = _first_trees(settings, features, target, parts, weights)
     scores = np.full((len(settings), len(parts)), -np.inf)
     for i in finalists:
@@ -289,14 +291,3 @@ def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.n
             ahead[i] -= loss / total / len(parts)
             started[i, j] = forest.set_params(n_estimators=setting.n_estimators)
     return started, np.flatnonzero(ahead >= ahead.max() - CLEARLY_WORSE)
-
-
-def sums_of_squares(target: np.ndarray, folds: np.ndarray, weights=None) -> np.ndarray:
-    """Return the total sum of squares within each fold, about the fold's own mean."""
-    weights, sums = np.ones(len(target)) if weights is None else weights, []
-    for fold in np.unique(folds):
-        part, share = target[folds == fold], weights[folds == fold]
-        # The mean of equal numbers may differ from them in the last bit.
-        varies = (part != part[0]).any()
-        sums.append(share @ (part - np.average(part, weights=share)) ** 2 if varies else 0.0)
-    return np.array(sums)

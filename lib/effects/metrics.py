@@ -1,7 +1,7 @@
 """Metrics: how far estimates are from the truth, with intervals; and how much the arms overlap."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,33 +26,19 @@ def bootstrap_counts(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
         yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
 
 
-@dataclass
-class Sample:
-    """Means over the test subjects, or over each of B resamples of them, for k estimators.
-
-    Of the true effects the mean and variance, shape (B, 1); of the estimates the mean and the
-    mean squared error, shape (B, k); within each of G groups the means of both, shape (B, G, 1)
-    and (B, G, k), missing for one that is absent from a resample. Effects are less `centre`, so
-    that a sum of squares is not a difference of two much larger numbers.
-    """
-
-    centre: float
-    truth: np.ndarray
-    variance: np.ndarray
-    effect: np.ndarray
-    squared_error: np.ndarray
-    group_truth: np.ndarray
-    group_effect: np.ndarray
-
-
-def _r2_by_group(sample: Sample) -> np.ndarray:
+def _r2_by_group(sample: SimpleNamespace) -> np.ndarray:
     spread = sample.group_truth - np.nanmean(sample.group_truth, axis=1, keepdims=True)
     errors = sample.group_truth - sample.group_effect
     return 1 - np.nansum(errors**2, axis=1) / np.nansum(spread**2, axis=1)
 
 
-#: Name → the metric of a :class:`Sample`, shape (B, k); one more line is one more metric.
-METRICS: dict[str, Callable[[Sample], np.ndarray]] = {
+#: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample has the
+#: means over the test subjects, or over each of B resamples of them, for k estimators: of the true
+#: effects the mean `truth` and the `variance`, shape (B, 1); of the estimates the mean `effect`
+#: and the mean `squared_error`, shape (B, k); within each of G groups `group_truth`, shape
+#: (B, G, 1), and `group_effect`, (B, G, k), missing for one that is absent from a resample.
+#: Effects are less `centre`, so that a sum of squares is not a difference of much larger numbers.
+METRICS: dict[str, Callable[[SimpleNamespace], np.ndarray]] = {
     "ATE": lambda sample: sample.effect + sample.centre,
     "AE": lambda sample: np.abs(sample.effect - sample.truth),
     "R²": lambda sample: 1 - sample.squared_error / sample.variance,
@@ -77,12 +63,11 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
     has none; all other metrics are of everybody. Returned is for each of `METRICS` an array of
     shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects.
     """
-    codes = np.zeros(len(truth), dtype=int)
-    if groups is not None:
-        codes = pd.factorize(np.asarray(groups), sort=True)[0]  # -1 where it is missing
+    codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-2))
-    k, centre, known = effects.shape[1], truth.mean(), codes[order][starts] >= 0
+    known = codes[order][starts] >= 0  # the code of a missing group is -1
+    k, centre = effects.shape[1], truth.mean()
     tau, found = (truth - centre)[order], (effects - centre)[order]
     columns = np.column_stack([np.ones(len(tau)), tau, tau**2, found, (found - tau[:, None]) ** 2])
     segments = list(zip(starts, [*starts[1:], len(tau)], strict=True))
@@ -91,13 +76,13 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
     def computed(counts: np.ndarray) -> dict[str, np.ndarray]:
         sums = np.stack([counts[:, a:b] @ columns[a:b] for a, b in segments], axis=1)
         total = sums.sum(axis=1)
-        of_all, of_group = total / total[:, :1], sums[:, known] / sums[:, known, :1]
-        sample = Sample(
-            centre,
-            truth=of_all[:, 1:2],
-            variance=of_all[:, 2:3] - of_all[:, 1:2] ** 2,
-            effect=of_all[:, 3 : 3 + k],
-            squared_error=of_all[:, 3 + k :],
+        means, of_group = total / total[:, :1], sums[:, known] / sums[:, known, :1]
+        sample = SimpleNamespace(
+            centre=centre,
+            truth=means[:, 1:2],
+            variance=means[:, 2:3] - means[:, 1:2] ** 2,
+            effect=means[:, 3 : 3 + k],
+            squared_error=means[:, 3 + k :],
             group_truth=of_group[:, :, 1:2],
             group_effect=of_group[:, :, 3 : 3 + k],
         )
@@ -123,23 +108,19 @@ def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int =
     square. An estimator of the average alone has no rows that it cannot have.
     """
     # An average alone is marked as if everybody had it.
-    m, targets = len(study.difference), {"": study.difference, ", truth": study.effects}
-    found = [e.ate * np.ones(m) if e.effects is None else e.effects for e in estimates.values()]
-    tables = {
-        suffix: compare(np.column_stack(found), target, study.groups, bootstraps, seed)
-        for suffix, target in targets.items()
-        if target is not None
-    }
+    m, marks = len(study.difference), {}
+    found = [np.ones(m) * (e.ate if e.effects is None else e.effects) for e in estimates.values()]
+    for suffix, target in (("", study.difference), (", truth", study.effects)):
+        if target is not None:
+            table = compare(np.column_stack(found), target, study.groups, bootstraps, seed)
+            marks |= {metric + suffix: values for metric, values in table.items()}
     rows = []
-    for j, (name, found) in enumerate(estimates.items()):
-        if np.isfinite(found.score):
-            rows.append((name, "cross-validation", found.score, np.nan, np.nan))
-        rows += [
-            (name, metric + suffix, *values[:, j])
-            for suffix, table in tables.items()
-            for metric, values in table.items()
-            if found.effects is not None or metric in OF_AVERAGES
-        ]
+    for j, (name, each) in enumerate(estimates.items()):
+        if np.isfinite(each.score):
+            rows.append((name, "cross-validation", each.score, np.nan, np.nan))
+        for metric, values in marks.items():
+            if each.effects is not None or metric.removesuffix(", truth") in OF_AVERAGES:
+                rows.append((name, metric, *values[:, j]))
     return pd.DataFrame(rows, columns=["estimator", "metric", "value", "lower", "upper"])
 
 
@@ -167,8 +148,7 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
     one row an encoded covariate, `before` and `after`; `propensities`, shape (n,), are those of
     the treatment.
     """
-    arms = [study.arm == arm for arm in (0, 1)]
-    z = study.covariates.to_numpy()
+    arms, z = [study.arm == arm for arm in (0, 1)], study.covariates.to_numpy()
     spread = np.sqrt(sum(z[arm].var(axis=0) for arm in arms) / 2)
     weights = inverse_propensity_weights(study.arm, propensities)
     means = {
@@ -193,8 +173,6 @@ def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd
     treated         2   1.849057
     """
     weights = inverse_propensity_weights(treatment, propensities)
-    rows = {}
-    for arm, name in enumerate(("control", "treated")):
-        w = weights[treatment == arm]
-        rows[name] = (len(w), w.sum() ** 2 / (w**2).sum())
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["subjects", "effective"])
+    arms = [weights[treatment == arm] for arm in (0, 1)]
+    rows = [(len(w), w.sum() ** 2 / (w**2).sum()) for w in arms]
+    return pd.DataFrame(rows, ["control", "treated"], columns=["subjects", "effective"])

@@ -56,12 +56,9 @@ def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_mod
         "rfr", n_estimators=50, min_samples_leaf=20, max_features=0.5
     )
     propensity_model = propensity_model or learner("lr")
-    covariates, everyone = np.asarray(covariates, dtype=float), np.ones(len(outcome), dtype=bool)
-    outcomes = (
-        out_of_fold(outcome_model, covariates, outcome, rows)
-        for rows in (treatment == 0, treatment == 1, everyone)
-    )
-    propensity = out_of_fold(propensity_model, covariates, treatment, everyone)
+    covariates, arms = np.asarray(covariates, dtype=float), (treatment == 0, treatment == 1, True)
+    outcomes = (out_of_fold(outcome_model, covariates, outcome, rows) for rows in arms)
+    propensity = out_of_fold(propensity_model, covariates, treatment)
     return Nuisances(*outcomes, np.clip(propensity, LOWEST, HIGHEST))
 
 
@@ -128,13 +125,12 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     the columns of :func:`criteria`, and the `R²` of its effects of the test subjects against
     the true ones, which nobody has in practice.
     """
-    entrants = read_estimators(candidates, seed=seed, scored=False)
+    candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
     effects, factual, answers = {}, {}, {}
     with threadpool_limits(1):
-        for name, (_, candidate) in entrants.items():
-            fit = kept(_halves, candidate)
-            found = fit(candidate, *data, study.test_covariates.to_numpy())
+        for name, candidate in candidates.items():
+            found = kept(_halves, candidate)(candidate, *data, study.test_covariates.to_numpy())
             effects[name], factual[name], answers[name] = found
         treatment, outcome = (part[1::2] for part in data[1:])
         known = nuisances(data[0][1::2], treatment, outcome, **models)
@@ -161,19 +157,17 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     Returned is one row a setting: its parameters, `cross-validation` (R² of the outcome), and
     `R²` of the conditional effects.
     """
-    estimator = read_estimators(names=[name], seed=seed)[name].estimator
+    estimator = read_estimators(estimators=[name], seed=seed)[name]
     if not isinstance(estimator, SLearner):
         raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
     data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome
-    fits, rows = search.scores(np.column_stack(data[:2]), data[2]), []
-    parameters = ParameterGrid(search.grid)
-    for setting, chosen, fit in zip(search.settings(), parameters, fits, strict=True):
-        one = SLearner(Search(setting, scored=False)).fit(*data)
-        effects = one.effect(study.test_covariates.to_numpy())[:, None]
-        rows.append({key.removeprefix("learner__"): value for key, value in chosen.items()})
-        r2 = compare(effects, study.difference, bootstraps=0)["R²"][0, 0]
-        rows[-1] |= {"cross-validation": fit, "R²": r2}
-    return pd.DataFrame(rows).sort_values("cross-validation", ascending=False, ignore_index=True)
+    table = pd.DataFrame(ParameterGrid(search.grid))
+    table.columns = table.columns.str.removeprefix("learner__")
+    table["cross-validation"] = search.scores(np.column_stack(data[:2]), data[2])
+    fitted = (SLearner(Search(one, scored=False)).fit(*data) for one in search.settings())
+    effects = [one.effect(study.test_covariates.to_numpy()) for one in fitted]
+    table["R²"] = compare(np.column_stack(effects), study.difference, bootstraps=0)["R²"][0]
+    return table.sort_values("cross-validation", ascending=False, ignore_index=True)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
@@ -193,14 +187,12 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     R-loss         t               0.5     0.2
     at random                      0.0     0.2
     """
-    r2, rows = table["R²"], {}
-    for name, column in table.drop(columns="R²").items():
-        scored = column.dropna()
-        rank = stats.spearmanr(scored, -r2[scored.index]).statistic
-        rows[name] = (scored.idxmin(), rank, r2.max() - r2[scored.idxmin()])
-    rows["at random"] = ("", 0.0, r2.max() - r2.mean())
-    columns = ["picked", "rank correlation", "regret"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("criterion")
+    r2, criteria = table["R²"], table.drop(columns="R²")
+    found = pd.DataFrame({"picked": criteria.idxmin()}).rename_axis("criterion")
+    found["rank correlation"] = criteria.corrwith(-r2, method="spearman")
+    found["regret"] = r2.max() - r2[found["picked"]].to_numpy()
+    found.loc["at random"] = ["", 0.0, r2.max() - r2.mean()]
+    return found
 
 
 def over_studies(found: list[pd.DataFrame]) -> pd.DataFrame:

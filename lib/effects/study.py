@@ -6,15 +6,14 @@ They are marked on other subjects, of whom both outcomes are known.
 
 import os
 import warnings
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 from lib.files import atomic_write, read_table, write_parquet
 
 #: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
@@ -135,27 +134,33 @@ class Study:
     impute: bool = False
 
     def __post_init__(self) -> None:
-        names, m = self._adjustment_set(), len(self.control)
-        seen, control, treated = self._tables().values()
-        for which, table in self._tables().items():
+        tables, m, names = self._tables(), len(self.control), self._adjustment_set()
+        seen, control, treated = tables.values()
+        for which, table in tables.items():
             _check_columns(which, table, names, self.outcome)
         used = self._rows_in_arms()
-        if self.group not in (None, GROUP, *control):
-            raise InputError(f"group {self.group!r} is unknown: {one_of(control)}")
+        if self.group not in (None, GROUP):
+            check_known("group", self.group, control)
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
         if truth is not None and np.shape(truth) != (m,):
             found = f"found shape {np.shape(truth)}"
             raise InputError(f"truth must have one effect a test subject, {m:,}: {found}")
         _check_same_subjects(control[names], treated[names])
-        for name in names:
-            _check_covariate(name, *(table[name] for table in (seen, control, treated)))
         rows = seen[used]
         absent = rows[names].isna().sum() + control[names].isna().sum()
-        covariates, test_covariates = _encoded(rows[names], control[names], self.impute)
+        encoded: dict[str, np.ndarray] = {}
+        for name in names:
+            categorical = _is_categorical(name, [table[name] for table in tables.values()])
+            column = pd.concat([rows[name], control[name]], ignore_index=True)
+            own = dict(_encoded(column, len(rows), categorical, self.impute))
+            if twice := [each for each in own if each in encoded]:
+                raise InputError(f"two covariates are encoded as {twice[0]!r}: rename one of them")
+            encoded |= own
+        covariates = pd.DataFrame(encoded)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
         vars(self).update(
-            covariates=covariates,
-            test_covariates=test_covariates,
+            covariates=covariates[: len(rows)],
+            test_covariates=covariates[len(rows) :].reset_index(drop=True),
             arm=arm,
             outcomes=rows[self.outcome].to_numpy(dtype=float),
             difference=(treated[self.outcome].to_numpy() - control[self.outcome]).to_numpy(float),
@@ -180,23 +185,22 @@ class Study:
 
     def _adjustment_set(self) -> list[str]:
         chosen = self.adjustment
-        if isinstance(chosen, str) and chosen not in ADJUSTMENT_SETS:
-            raise InputError(f"adjustment {chosen!r} is unknown: {one_of(ADJUSTMENT_SETS)}")
-        names = list(ADJUSTMENT_SETS[chosen] if isinstance(chosen, str) else chosen)
-        if not names:
+        if isinstance(chosen, str):
+            check_known("adjustment", chosen, ADJUSTMENT_SETS)
+            chosen = ADJUSTMENT_SETS[chosen]
+        if not len(chosen):
             raise InputError("the adjustment set must name at least one covariate: found none")
-        if wrong := [name for name in (self.treatment, self.outcome) if name in names]:
+        if wrong := [name for name in (self.treatment, self.outcome) if name in chosen]:
             raise InputError(f"the adjustment set must not hold {wrong[0]!r}, which it adjusts")
-        return names
+        return list(chosen)
 
     def _rows_in_arms(self) -> np.ndarray:
-        _check_columns("observational", self.observational, [self.treatment], self.outcome)
+        check_known("observational column", self.treatment, self.observational)
         name, taken = self.treatment, self.observational[self.treatment].astype(object)
         if count := taken.isna().sum():
             raise InputError(f"column {name!r} has {count:,} missing values")
         for arm in self.arms:
-            if not (taken == arm).any():
-                raise InputError(f"arm {arm!r} of {name!r} has no rows: {one_of(taken.unique())}")
+            check_known("arm", arm, taken.unique())
         if self.arms[0] == self.arms[1]:
             raise InputError(f"the two arms must differ: found {self.arms[0]!r} twice")
         _check_spelling(name, taken)
@@ -206,15 +210,14 @@ class Study:
         table, n = self.probabilities, len(used)
         if table is None:
             return None
-        if lacking := [name for name in self.arms if name not in table]:
-            raise InputError(f"probabilities lack the arm {lacking[0]!r}: {one_of(table)}")
+        for name in self.arms:
+            check_known("probabilities column", name, table)
         if len(table) != n:
             rule = f"probabilities must have one row a seen subject, {n:,}"
             raise InputError(f"{rule}: found {len(table):,}")
         both = table[list(self.arms)].to_numpy(dtype=float)
         taken = np.where(arm == 1, both[used, 1], both[used, 0])
-        wrong = [*both[~((both >= 0) & (both <= 1))], *taken[taken == 0]]
-        if wrong:
+        if wrong := [*both[~((both >= 0) & (both <= 1))], *taken[taken == 0]]:
             rule = "probabilities must be within 0 and 1, and above 0 of what was taken"
             raise InputError(f"{rule}: found {wrong[0]}")
         return taken
@@ -228,17 +231,16 @@ def read_study(observational, control, treated, **fields) -> Study:
 
 
 def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
-    if lacking := [name for name in (*names, outcome) if name not in table]:
-        found = ", ".join(map(str, table))
-        raise InputError(f"the {which} table lacks column {lacking[0]!r}: found {found}")
+    for name in (*names, outcome):
+        check_known(f"{which} column", name, table)
     if table.empty:
         raise InputError(f"the {which} table has no rows")
-    column = table[outcome]
-    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        raise InputError(f"outcome {outcome!r} must be numbers: found {column.iloc[0]!r}")
-    if wrong := int((~np.isfinite(column.to_numpy(dtype=float))).sum()):
-        found = f"{wrong:,} values that are missing or not finite"
-        raise InputError(f"outcome {outcome!r} of the {which} table has {found}")
+    column, kinds = table[outcome], pd.api.types
+    numbers = kinds.is_numeric_dtype(column) and not kinds.is_bool_dtype(column)
+    wrong = column[~np.isfinite(column.to_numpy(dtype=float))] if numbers else column
+    if len(wrong):
+        found = f"{len(wrong):,} others, such as {wrong.iloc[0]}"
+        raise InputError(f"outcome {outcome!r} must be finite numbers: found {found}")
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
@@ -247,8 +249,7 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
         raise InputError(f"{rule}: found {len(control):,} and {len(treated):,} rows")
     one, other = (table.astype(object).reset_index(drop=True) for table in (control, treated))
     differ = ((one != other) & ~(one.isna() & other.isna())).sum()
-    differ = differ[differ > 0]
-    if differ.empty:
+    if not (differ := differ[differ > 0]).size:
         return
     found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
     rows = [sorted(map(str, table.to_numpy().tolist())) for table in (one, other)]
@@ -259,10 +260,11 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
     warnings.warn(f"control and treated differ, the control's values count: {found}", stacklevel=5)
 
 
-def _check_covariate(name: str, seen: pd.Series, *others: pd.Series) -> None:
-    """Refuse a column that could be read in two ways, within a table or between them."""
-    values = pd.concat([column.astype(object) for column in (seen, *others)]).dropna()
+def _is_categorical(name: str, columns: list[pd.Series]) -> bool:
+    """Say of what kind a covariate is; refuse one that could be read in two ways."""
+    values = pd.concat([column.astype(object) for column in columns]).dropna()
     kind, levels = pd.api.types.infer_dtype(values), pd.Series(values.unique())
+    declared = isinstance(columns[0].dtype, pd.CategoricalDtype)
     if kind not in KINDS:
         found = ", ".join(sorted({type(value).__name__ for value in values}))
         rule = "must hold numbers, or text, or truth values, the same in all tables"
@@ -270,13 +272,13 @@ def _check_covariate(name: str, seen: pd.Series, *others: pd.Series) -> None:
     if kind == "string":
         _check_spelling(name, levels)
         strange = levels[pd.to_numeric(levels, errors="coerce").isna()]
-        if not isinstance(seen.dtype, pd.CategoricalDtype) and 0 < 2 * len(strange) < len(levels):
+        if not declared and 0 < 2 * len(strange) < len(levels):
+            rule = "is text, but most levels are numbers"
             found = f"{strange.iloc[0]!r} among them; categories would be a pandas Categorical"
-            raise InputError(
-                f"covariate {name!r} is text, but most levels are numbers: found {found}"
-            )
+            raise InputError(f"covariate {name!r} {rule}: found {found}")
     elif np.isinf(levels.astype(float)).any():
         raise InputError(f"covariate {name!r} has values that are not finite")
+    return declared or kind in ("boolean", "string", "empty")
 
 
 def _check_spelling(name: str, levels: pd.Series) -> None:
@@ -288,29 +290,21 @@ def _check_spelling(name: str, levels: pd.Series) -> None:
             raise InputError(f"column {name!r} spells one level in two ways: {other!r}, {level!r}")
 
 
-def _encoded(seen: pd.DataFrame, tests: pd.DataFrame, impute: bool) -> list[pd.DataFrame]:
-    """Encode both by what the first hold.
+def _encoded(column: pd.Series, n: int, categorical: bool, impute: bool) -> Iterator[tuple]:
+    """Yield the columns of a covariate by name, encoded by what the first n values are.
 
     Not by scikit-learn's transformers: to its one-hot encoder a missing category is a level or
     none, but trees want it to be missing in all the columns of the category.
     """
-    n, both, encoded = len(seen), pd.concat([seen, tests], ignore_index=True), []
-    for name, column in both.items():
-        absent, kind = column.isna().to_numpy(), pd.api.types.infer_dtype(seen[name])
-        if impute and absent.any():
-            encoded.append((f"{name} missing", absent.astype(float)))
-        if kind in ("boolean", "string", "categorical", "empty"):
-            values = column.astype(object).to_numpy()
-            for level in sorted(column[:n].dropna().unique(), key=str):
-                is_level = np.where(absent, np.nan, (values == level).astype(float))
-                encoded.append((f"{name} = {level}", is_level))
-        else:
-            values = column.to_numpy(dtype=float)
-            known = values[:n][~absent[:n]]
-            encoded.append((name, (values - known.mean()) / (known.std() or 1.0)))
-    for name, count in Counter(name for name, _ in encoded).most_common(1):
-        if count > 1:
-            raise InputError(f"two covariates are encoded as {name!r}: rename one of them")
-    table = pd.DataFrame(dict(encoded))
-    table = table.fillna(0.0) if impute else table  # a standardised number of 0 is the mean
-    return [table[:n], table[n:].reset_index(drop=True)]
+    name, absent, filled = column.name, column.isna().to_numpy(), 0.0 if impute else np.nan
+    if impute and absent.any():
+        yield f"{name} missing", absent.astype(float)
+    if categorical or absent[:n].all():
+        values = column.astype(object).to_numpy()
+        for level in sorted(column[:n].dropna().unique(), key=str):
+            yield f"{name} = {level}", np.where(absent, filled, values == level)
+    else:
+        values = column.to_numpy(dtype=float)
+        known = values[:n][~absent[:n]]
+        standardised = (values - known.mean()) / (known.std() or 1.0)
+        yield name, np.where(absent, filled, standardised)  # 0 is the mean

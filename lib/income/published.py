@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from lib.effects.estimates import estimate, labels
+from lib.effects.estimates import estimate
+from lib.effects.estimator_files import labels
 from lib.effects.metrics import evaluate
 from lib.errors import InputError, one_of
 from lib.income.characteristics import read_published

@@ -25,7 +25,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, stdtrit
 
 from lib import ROOT
-from lib.effects.estimates import Estimate, estimate, labels
+from lib.effects.estimates import Estimate, estimate
+from lib.effects.estimator_files import labels
 from lib.effects.study import MINIMAL_ADJUSTMENT, Study, TrueEffects
 from lib.errors import InputError, is_count, one_of
 from lib.income.characteristics import cohort

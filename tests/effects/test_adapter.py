@@ -80,7 +80,7 @@ def test_the_list_is_all_that_econml_has():
         ("econml.dml:NoSuch", {}, "cannot be loaded"),
         ("econml.dml:LinearDML", {"depth": 3}, "cannot be made: .*'depth'"),
         ("econml.dml:LinearDML", {"model_y__depth": 3}, "cannot be made: .*'model_y__depth'"),
-        ("econml.dml:DML", {"model_final": "rfr"}, "'fit_intercept' of rfr is unknown"),
+        ("econml.dml:DML", {"model_final": "rfr"}, "rfr parameter 'fit_intercept' is unknown"),
     ],
 )
 def test_what_is_refused(name, options, message):
@@ -118,7 +118,7 @@ def test_the_book_and_econml_agree_on_what_a_learner_is(world, name, more):
     """Two programs that share no code but the base learners."""
     arms = {"control": ["rfr"], "treated": ["rfr"]}
     entry = {"estimator": f"{name}-learner", **arms, **more}
-    ours = read_estimators({"estimators": {name: entry}}, seed=4)[name].estimator
+    ours = read_estimators({"estimators": {name: entry}}, seed=4)[name]
     theirs = adapted(f"econml.metalearners:{name}Learner", {"models": "rfr"}, seed=4)
     ours, theirs = (made.fit(*world[:3]).effect(world[0]) for made in (ours, theirs))
     assert ours == pytest.approx(theirs, rel=1e-9)
@@ -136,10 +136,10 @@ def test_an_entry_of_an_estimator_file_reaches_the_table_and_is_kept(world, tmp_
         **{"adjustment": ["a", "b"], "arms": (0, 1), "treatment": "t", "outcome": "y"},
     )
     entry = {"estimator": "econml.metalearners:SLearner", "overall_model": "ridge"}
-    ask = (study, ["theirs"], {"estimators": {"theirs": entry}})
-    found = estimate(*ask, progress=False)
+    ask = {"grids": {"estimators": {"theirs": entry}}, "progress": False}
+    found = estimate(study, ["theirs"], **ask)
     # Seconds are measured, so that only a kept result has the same ones again.
-    assert estimate(*ask, progress=False)["theirs"].seconds == found["theirs"].seconds
+    assert estimate(study, ["theirs"], **ask)["theirs"].seconds == found["theirs"].seconds
     table = evaluate(study, found, bootstraps=10).set_index("metric")
     assert table.loc["ATE", "value"] == pytest.approx(effect.mean(), abs=0.2)
 

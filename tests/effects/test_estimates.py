@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
 
 import lib.effects
 from lib import ROOT
@@ -97,9 +98,16 @@ def test_table_says_who_is_right(tables):
 def test_what_a_score_is_stands_beside_it(tables):
     options = {k: v for k, v in OPTIONS.items() if k not in ("bootstraps", "progress")}
     study = read_study(*tables, **options)
-    found = estimate(study, list(GRIDS["estimators"]), GRIDS, progress=False)
+    found = estimate(study, list(GRIDS["estimators"]), grids=GRIDS, progress=False)
     assert [each.criterion for each in found.values()] == ["AUC", "AUC", "", "R²", "R²"]
     assert found["t"].settings == "control: Ridge; treated: Ridge"
+
+
+def test_estimators_that_are_made_already_do_as_well_as_names(tables):
+    study = read_study(*tables, adjustment=["age", "sex"], group="level")
+    by_name = estimate(study, ["t"], grids=GRIDS, progress=False)["t"]
+    made = estimate(study, {"mine": TLearner(Ridge(), Ridge())}, progress=False)["mine"]
+    assert (made.ate, made.settings) == (by_name.ate, by_name.settings)
 
 
 def test_marks_against_the_true_effects_stand_beside(tables):

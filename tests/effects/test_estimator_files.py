@@ -11,7 +11,7 @@ from lib.errors import InputError
 
 def build(name, entry, **options):
     """Return the estimator that an entry describes."""
-    return read_estimators({"estimators": {name: entry}}, **options)[name].estimator
+    return read_estimators({"estimators": {name: entry}}, **options)[name]
 
 
 def test_our_file_reads_without_a_warning_and_has_the_papers_eleven():
@@ -34,13 +34,13 @@ def test_our_file_reads_without_a_warning_and_has_the_papers_eleven():
     ],
 )
 def test_grids_are_those_of_table_6(name, slot, settings):
-    assert len(getattr(read_estimators()[name].estimator, slot).settings()) == settings
+    assert len(getattr(read_estimators()[name], slot).settings()) == settings
 
 
 def test_hajek_and_horvitz_thompson_are_told_apart():
     entries = read_estimators()
-    assert entries["ipww-lr"].estimator.weighted is True
-    assert entries["ipw-lr"].estimator.weighted is False
+    assert entries["ipww-lr"].weighted is True
+    assert entries["ipw-lr"].weighted is False
 
 
 def test_one_name_fills_every_slot_and_a_slot_can_differ():
@@ -61,7 +61,7 @@ def test_table_6_calls_the_penalty_of_ridge_c():
 
 
 def test_seed_reaches_every_learner_that_draws():
-    assert read_estimators(seed=9)["t-rfr"].estimator.treated.settings()[0].random_state == 9
+    assert read_estimators(seed=9)["t-rfr"].treated.settings()[0].random_state == 9
 
 
 def test_keys_without_a_meaning_are_named_in_a_warning():
@@ -110,7 +110,7 @@ def test_a_slot_of_dml_that_has_an_unknown_name_is_linear_and_said_so():
         ({"estimator": "IPWEstimator", "base_estimator": ["rfr"]}, "needs a classifier"),
         (
             {"estimator": "S-learner", "base_estimator": ["rfr"], "base_estimator__depth": [1]},
-            "parameter 'depth' of rfr is unknown",
+            "rfr parameter 'depth' is unknown",
         ),
         (
             {"estimator": "S-learner", "base_estimator": ["rfr"], "base_learner__x": [1]},
@@ -143,7 +143,7 @@ def test_files_that_cannot_be_read(tmp_path):
 
 @pytest.mark.parametrize(("name", "needs"), [("t-rfr", False), ("s-xgbr", False), ("ipw-lr", True)])
 def test_trees_have_a_way_to_take_missing_values(name, needs):
-    assert read_estimators()[name].estimator.takes_missing() is not needs
+    assert read_estimators()[name].takes_missing() is not needs
 
 
 def test_a_public_file_says_what_it_wants_of_its_study():
@@ -214,7 +214,7 @@ def test_the_authors_names_of_outcome_treatment_and_effect(tmp_path):
     said = " ".join(str(warning.message) for warning in warned)
     assert "line 6: the key 'seed' stands twice, in a section without a meaning here" in said
     assert "no key names" not in said
-    linear, mixed, forests = (entrant.estimator for entrant in made.values())
+    linear, mixed, forests = made.values()
     assert [setting.alpha for setting in linear.final.settings()] == [0.1, 1, 10]
     assert [setting.C for setting in linear.propensity.settings()] == [1, 10]
     assert [setting.max_depth for setting in mixed.outcome.settings()] == [3, 5]
@@ -232,7 +232,7 @@ def test_a_key_that_stands_twice_where_it_means_something_is_refused(tmp_path):
 
 
 def test_keys_become_nested_parameters_of_scikit_learns():
-    made = read_estimators()["t-ridge"].estimator
+    made = read_estimators()["t-ridge"]
     assert made.get_params()["control__grid"][0].keys() == {"learner__alpha"}
     made.set_params(treated__learner__fit_intercept=False, control__n_settings=3)
     assert made.treated.settings()[0].fit_intercept is False
@@ -246,12 +246,14 @@ def test_other_libraries_are_imported_only_if_they_are_asked_for():
 
 
 def test_a_class_is_an_entry_by_its_own_name():
-    found = read_estimators(names=["MatchingEstimator", "TruePropensityWeighting"])
-    assert [entrant.label for entrant in found.values()] == list(found)
+    names = ["MatchingEstimator", "TruePropensityWeighting"]
+    found = read_estimators(estimators=names)
+    assert [type(made).__name__ for made in found.values()] == ["Matching", names[1]]
+    assert list(found) == names
     with pytest.raises(
         InputError, match="'T-learner': there is no base estimator for its slot 'contr"
     ):
-        read_estimators(names=["T-learner"])
+        read_estimators(estimators=["T-learner"])
 
 
 NEW = """

@@ -129,8 +129,7 @@ def test_dml_is_orthogonal_to_a_wrong_outcome_model(world):
 
 def test_out_of_fold_predictions_have_not_seen_their_fold():
     y = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], 4)
-    everyone = np.ones(20, dtype=bool)
-    found = out_of_fold(DummyRegressor(), np.zeros((20, 1)), y, everyone)
+    found = out_of_fold(DummyRegressor(), np.zeros((20, 1)), y)
     np.testing.assert_allclose(found, (10 - y) / 4)
 
 
@@ -167,6 +166,13 @@ def test_a_search_in_two_slots_is_two_searches_and_stays_as_it_was(world):
     x, _, y = world
     expected = LinearRegression().fit(x, y).predict(x[:5])
     np.testing.assert_allclose(learner.outcome_.predict(x[:5]), expected)
+
+
+def test_data_frames_do_as_well_as_arrays(world):
+    x, a, y = (part[:500] for part in world)
+    frames = pd.DataFrame(x), pd.Series(a, range(9, 509)), pd.Series(y)
+    ours, theirs = (AIPW(LINEAR, LINEAR, LOGISTIC).fit(*data) for data in (frames, (x, a, y)))
+    assert ours.ate_ == theirs.ate_
 
 
 @pytest.mark.parametrize("kind", [SLearner, TLearner])

@@ -10,7 +10,6 @@ from lib.effects.metrics import (
     BLOCK,
     METRICS,
     OF_AVERAGES,
-    Sample,
     balance,
     compare,
     effects_by_group,
@@ -126,7 +125,7 @@ def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
 
 
 def test_a_metric_is_one_more_function(estimates, monkeypatch):
-    def bias(sample: Sample) -> np.ndarray:
+    def bias(sample) -> np.ndarray:
         return sample.effect - sample.truth
 
     monkeypatch.setitem(METRICS, "bias", bias)

@@ -71,20 +71,28 @@ def broken(change):
         (
             lambda s, c, t: (s.drop(columns="age"), c, t),
             {},
-            "observational table lacks column 'age'",
+            "observational column 'age' is unknown",
         ),
         (
             lambda s, c, t: (s, c, t.drop(columns="income")),
             {},
-            "treated table lacks column 'income'",
+            "treated column 'income' is unknown",
         ),
-        (lambda s, c, t: (s.drop(columns="studies"), c, t), {}, "lacks column 'studies'"),
-        (lambda s, c, t: (s.assign(studies="no"), c, t), {}, "arm 'yes' of 'studies' has no rows"),
-        (lambda s, c, t: (s.assign(income="many"), c, t), {}, "must be numbers: found 'many'"),
+        (
+            lambda s, c, t: (s.drop(columns="studies"), c, t),
+            {},
+            "observational column 'studies' is unknown",
+        ),
+        (lambda s, c, t: (s.assign(studies="no"), c, t), {}, "arm 'yes' is unknown: expected no"),
+        (
+            lambda s, c, t: (s.assign(income="many"), c, t),
+            {},
+            "must be finite numbers: found 4 others, such as many",
+        ),
         (
             lambda s, c, t: (s.assign(income=[1, 2, np.nan, 4]), c, t),
             {},
-            "1 values that are missing",
+            "must be finite numbers: found 1 others, such as nan",
         ),
         (
             lambda s, c, t: (s.assign(studies=["no", "yes", None, "no"]), c, t),
@@ -93,7 +101,11 @@ def broken(change):
         ),
         (lambda s, c, t: (s, c, t.head(3)), {}, "the same subjects: found 4 and 3 rows"),
         (lambda s, c, t: (s, c, t.assign(age=1, sex="X")), {}, "4 rows differ in 'age', 4 rows"),
-        (lambda s, c, t: (s, c, t), {"probabilities": pd.DataFrame({"no": [1.0]})}, "lack the arm"),
+        (
+            lambda s, c, t: (s, c, t),
+            {"probabilities": pd.DataFrame({"no": [1.0]})},
+            "probabilities column 'yes' is unknown: expected no",
+        ),
         (
             lambda s, c, t: (s, c, t),
             {"probabilities": pd.DataFrame({"no": [0.5], "yes": [0.5]})},
