@@ -15,15 +15,15 @@ key ``range(1, 4)`` stands for several steps. What is done is one of
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check_count, one_of
+from lib.errors import InputError, check_count, check_known, one_of
 from lib.noise import uniforms
-from lib.scm.mechanisms import Column, Levels, State, as_column, coupling_named
+from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, columns_of
 
 
 class StochasticPolicy:
@@ -39,25 +39,26 @@ class StochasticPolicy:
     >>> trial = {"studies": {1: coin}}
     """
 
-    RULE = "the probabilities of a policy must be 0 or more and sum to 1"
-
     def __init__(self, probabilities: Mapping[str, float] | Callable):
-        if isinstance(probabilities, Mapping):
-            given = list(probabilities.values())
-            if min(given, default=-1) < 0 or not np.isclose(float(sum(given)), 1):
-                raise InputError(f"{self.RULE}: found {dict(probabilities)}")
         self.probabilities = probabilities
+        if isinstance(probabilities, Mapping):
+            self._table(probabilities, range(1))
 
     def __call__(self, now: pd.DataFrame, before: pd.DataFrame, levels: Levels) -> np.ndarray:
         """Return the probability of each level, shape (n, levels)."""
         given = self.probabilities
         given = given if isinstance(given, Mapping) else given(now, before)
-        matrix = np.zeros((len(now), len(levels.categories)))
-        for level, probability in given.items():
-            matrix[:, as_column([level], levels, "the policy").codes[0]] = probability
-        if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1):
-            raise InputError(self.RULE)
+        table, matrix = self._table(given, now.index), np.zeros((len(now), len(levels.categories)))
+        matrix[:, as_column(list(table), levels, "the policy").codes] = table
         return matrix
+
+    def _table(self, given: Mapping | pd.DataFrame, subjects: Sequence) -> pd.DataFrame:
+        table = pd.DataFrame(dict(given), index=subjects)
+        wrong = (table < 0).any(axis=1) | ~np.isclose(table.sum(axis=1, skipna=False), 1)
+        if wrong.any():
+            rule = "the probabilities of a policy must be 0 or more and sum to 1"
+            raise InputError(f"{rule}: found {table[wrong].iloc[0].to_dict()}")
+        return table
 
 
 class World:
@@ -71,18 +72,23 @@ class World:
         self,
         kinds: Mapping[str, Levels],
         coupling: str,
-        n: int,
+        n: int | None,
         horizon: int,
         seed: int = 0,
         do: Mapping | None = None,
         start: pd.DataFrame | None = None,
         first: int = 0,
     ):
-        for name, number in {"n": n, "horizon": horizon}.items():
-            check_count(name, number, least=1)
-        for name, number in {"seed": seed, "first": first}.items():
-            check_count(name, number, least=0)
-        self.kinds, self.seed, self.coupling = kinds, seed, coupling_named(coupling)
+        n = len(start) if n is None and start is not None else n
+        for name, number, least in (
+            ("n", n, 1),
+            ("horizon", horizon, 1),
+            ("seed", seed, 0),
+            ("first", first, 0),
+        ):
+            check_count(name, number, least)
+        check_known("coupling", coupling, COUPLINGS)
+        self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
         self.subjects = range(int(first), int(first) + int(n))
         self.steps = range(0 if start is None else _step_of(start, n, horizon), horizon)
         #: What is done: a column, of one value for all or of one a subject, or a rule.
@@ -90,22 +96,18 @@ class World:
         if do is not None and not isinstance(do, Mapping):
             raise InputError(f"do must map variables to what is done: found {do!r}")
         for variable, what in (do or {}).items():
-            if variable not in kinds:
-                raise InputError(f"do: variable {variable!r} is unknown: {one_of(kinds, limit=50)}")
+            check_known("do: variable", variable, kinds, limit=50)
             by_step = what if isinstance(what, Mapping) else {self.steps: what}
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     self._act(variable, step, action)
-        for variable in kinds if start is not None else ():
+        given = {} if start is None else columns_of(start, kinds, "start: column")
+        for variable, column in given.items():
             place = (variable, self.steps.start)
             if place in self.actions:
-                given = "the states at that step are given by start"
-                raise InputError(f"do: {variable!r} at step {place[1]}: {given}")
-            if variable not in start:
-                raise InputError(f"start: the column of variable {variable!r} is missing")
-            self.actions[place] = as_column(
-                start[variable], kinds[variable], f"start: {variable!r}"
-            )
+                rule = "the states at that step are given by start"
+                raise InputError(f"do: {variable!r} at step {place[1]}: {rule}")
+            self.actions[place] = column
 
     @property
     def rules(self) -> set[str]:
