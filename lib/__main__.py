@@ -98,7 +98,7 @@ def sample(
     def report(written) -> None:
         print("subjects written:", written["subject"].iloc[-1] + 1, file=sys.stderr)
 
-    simulator.to_parquet(output, n, horizon, report, seed=seed, do=do, n_jobs=workers)
+    simulator.to_parquet(output, n, horizon, report=report, seed=seed, do=do, n_jobs=workers)
     print(f"{n:,} subjects × {horizon} steps: {output}")
     return 0
 

@@ -72,25 +72,25 @@ class World:
         self,
         kinds: Mapping[str, Levels],
         coupling: str,
-        n: int | None,
-        horizon: int,
+        n: int | None = None,
+        horizon: int = 1,
         seed: int = 0,
         do: Mapping | None = None,
         start: pd.DataFrame | None = None,
         first: int = 0,
     ):
         n = len(start) if n is None and start is not None else n
-        for name, number, least in (
-            ("n", n, 1),
-            ("horizon", horizon, 1),
-            ("seed", seed, 0),
-            ("first", first, 0),
-        ):
+        counts = {"n": (n, 1), "horizon": (horizon, 1), "seed": (seed, 0), "first": (first, 0)}
+        for name, (number, least) in counts.items():
             check_count(name, number, least)
         check_known("coupling", coupling, COUPLINGS)
         self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
         self.subjects = range(int(first), int(first) + int(n))
-        self.steps = range(0 if start is None else _step_of(start, n, horizon), horizon)
+        begins = {0} if start is None else {*start.get("t", [0])}
+        if len(begins) != 1 or not 0 <= min(begins) < horizon:
+            rule = f"start must be of one step, below the horizon, {horizon}"
+            raise InputError(f"{rule}: found steps {', '.join(map(str, sorted(begins)))}")
+        self.steps = range(int(min(begins)), horizon)
         #: What is done: a column, of one value for all or of one a subject, or a rule.
         self.actions: dict[tuple[str, int], Column | Callable] = {}
         if do is not None and not isinstance(do, Mapping):
@@ -101,7 +101,7 @@ class World:
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     self._act(variable, step, action)
-        given = {} if start is None else columns_of(start, kinds, "start: column")
+        given = {} if start is None else columns_of(start, kinds, "start: column", n)
         for variable, column in given.items():
             place = (variable, self.steps.start)
             if place in self.actions:
@@ -148,7 +148,6 @@ class World:
         if isinstance(step, bool) or step not in self.steps:
             begin, end = self.steps.start, self.steps.stop - 1
             raise InputError(f"{place}: the steps simulated are {begin} to {end}")
-        n, lacks = len(self.subjects), "the Series has no value for subject {}"
         if isinstance(action, StochasticPolicy):
             if levels is None:
                 needs = "a StochasticPolicy needs levels: write a rule with noise"
@@ -157,30 +156,15 @@ class World:
                 as_column(list(action.probabilities), levels, place)
         elif isinstance(action, pd.DataFrame):
             for column in ("subject", "t", variable):
-                if column not in action:
-                    raise InputError(f"{place}: the other world has no column {column!r}")
-            lacks = f"the other world has no subject {{}} at step {step}"
+                check_known(f"{place}: column", column, action)
             action = action.loc[action["t"] == step].set_index("subject")[variable]
         if isinstance(action, pd.Series):
-            subjects = np.array(self.subjects)
-            absent = subjects[~np.isin(subjects, action.index)]
+            absent = np.setdiff1d(self.subjects, action.index)
             if len(absent):
-                raise InputError(f"{place}: {lacks.format(absent[0])}")
-            action = action.loc[subjects].array
+                raise InputError(f"{place}: no value is given for subject {absent[0]}")
+            action = action.loc[np.array(self.subjects)].array
         if not callable(action):
             constant = np.ndim(action) == 0
-            action, n = ([action], 1) if constant else (action, n)
+            action, n = ([action], 1) if constant else (action, len(self.subjects))
             action = as_column(action, levels, place, n)
         self.actions[variable, int(step)] = action
-
-
-def _step_of(start: pd.DataFrame, n: int, horizon: int) -> int:
-    """Return the step that starting states are of."""
-    if len(start) != n:
-        raise InputError(f"start must have one row a subject, {n}: found {len(start)}")
-    steps = start["t"].unique() if "t" in start else [0]
-    if len(steps) != 1:
-        raise InputError(f"start must be of one step: found steps {sorted(steps.tolist())}")
-    if not 0 <= steps[0] < horizon:
-        raise InputError(f"start is at step {steps[0]}: horizon must be larger, found {horizon}")
-    return int(steps[0])

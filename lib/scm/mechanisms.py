@@ -103,21 +103,19 @@ def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> 
     return column
 
 
-def columns_of(frame: pd.DataFrame, kinds: Mapping[str, Levels], place: str) -> dict[str, Column]:
+def columns_of(
+    frame: pd.DataFrame, kinds: Mapping[str, Levels], place: str, n: int | None = None
+) -> dict[str, Column]:
     """Return the columns of a frame that are asked for, each of its kind."""
-    for name in kinds:
-        if name not in frame:
-            raise InputError(f"{place} {name!r} is missing")
-    return {name: as_column(frame[name], kinds[name], f"{place} {name!r}") for name in kinds}
+    if missing := [name for name in kinds if name not in frame]:
+        raise InputError(f"{place} {missing[0]!r} is missing")
+    return {name: as_column(frame[name], kinds[name], f"{place} {name!r}", n) for name in kinds}
 
 
 def described(kind: Column | Levels) -> str:
     """Say of which kind a variable or a column is, with its levels in their order."""
-    return (
-        f"levels {', '.join(map(str, kind.categories))}"
-        if hasattr(kind, "categories")
-        else "numbers"
-    )
+    levels = getattr(kind, "categories", None)
+    return "numbers" if levels is None else f"levels {', '.join(map(str, levels))}"
 
 
 # --- couplings: from probabilities and noise to a level ---------------------------------
@@ -767,15 +765,13 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         return np.where(noise[0] < self.zero_probability(parents), 0.0, values)
 
 
-def named(of_module: Mapping) -> dict[str, type[Mechanism]]:
-    """Return the mechanisms that a module defines and that can be made, by name."""
+def named(names: Mapping) -> dict[str, type[Mechanism]]:
+    """Return the mechanisms among these names that can be made."""
+    classes = {name: kind for name, kind in names.items() if inspect.isclass(kind)}
     return {
         name: kind
-        for name, kind in of_module.items()
-        if inspect.isclass(kind)
-        and issubclass(kind, Mechanism)
-        and kind.__module__ == of_module["__name__"]
-        and not inspect.isabstract(kind)
+        for name, kind in classes.items()
+        if issubclass(kind, Mechanism) and not inspect.isabstract(kind)
     }
 
 

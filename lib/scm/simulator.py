@@ -11,7 +11,7 @@ changed.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -201,20 +201,14 @@ class Simulator(BaseEstimator):
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(
-        self,
-        n: int | None = None,
-        horizon: int = 1,
-        *,
-        n_jobs: int = 1,
-        block: int | None = BLOCK,
-        **world,
+        self, *drawn, n_jobs: int = 1, block: int | None = BLOCK, **world
     ) -> Iterator[pd.DataFrame]:
         """Yield the frame of :meth:`sample`, with its parameters, `block` subjects at a time.
 
         Without a number, there is one block for each worker.
         """
         check_is_fitted(self, "kinds_")
-        world = World(self.kinds_, self.coupling, n, horizon, **world)
+        world = World(self.kinds_, self.coupling, *drawn, **world)
         n = len(world.subjects)
         block = -(-n // joblib.effective_n_jobs(n_jobs)) if block is None else block
         check_count("block", block, least=1)
@@ -226,9 +220,8 @@ class Simulator(BaseEstimator):
     def to_parquet(
         self,
         path: str | os.PathLike,
-        n: int,
-        horizon: int = 1,
-        report: Callable[[pd.DataFrame], None] | None = None,
+        *drawn,
+        report: Callable[[pd.DataFrame], Any] = lambda frame: None,
         **options,
     ) -> Path:
         """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory.
@@ -239,11 +232,10 @@ class Simulator(BaseEstimator):
         def reported(blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in blocks:
                 yield frame
-                if report is not None:
-                    report(frame)
+                report(frame)
 
         with atomic_write(path) as beside:
-            write_parquet(beside, reported(self.blocks(n, horizon, **options)))
+            write_parquet(beside, reported(self.blocks(*drawn, **options)))
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
@@ -256,9 +248,9 @@ class Simulator(BaseEstimator):
         check_known("variable", variable, self.kinds_, limit=50)
         mechanism = self._mechanism(variable, t)
         if not isinstance(mechanism, CategoricalMechanism):
+            rule = "states no probabilities, only categorical mechanisms do"
             raise InputError(
-                f"variable {variable!r} at step {t}: {type(mechanism).__name__} states no "
-                "probabilities, only categorical mechanisms do"
+                f"variable {variable!r} at step {t}: {type(mechanism).__name__} {rule}"
             )
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):

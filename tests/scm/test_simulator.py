@@ -541,9 +541,17 @@ def test_an_unfitted_simulator_says_so(town_specification):
 @pytest.mark.parametrize(
     ("change", "options", "sentence"),
     [
-        (lambda s: s, {"n": 4}, "start must have one row a subject, 4: found 3"),
-        (lambda s: s, {"horizon": 1}, "start is at step 1: horizon must be larger, found 1"),
-        (lambda s: s.assign(t=[0, 1, 1]), {}, "start must be of one step: found steps [0, 1]"),
+        (lambda s: s, {"n": 4}, "start: column 'age': one value a subject is needed, 4: found 3"),
+        (
+            lambda s: s,
+            {"horizon": 1},
+            "start must be of one step, below the horizon, 1: found steps 1",
+        ),
+        (
+            lambda s: s.assign(t=[0, 1, 1]),
+            {},
+            "start must be of one step, below the horizon, 3: found steps 0, 1",
+        ),
         (lambda s: s.drop(columns="job"), {}, "start: column 'job' is missing"),
         (
             lambda s: s.assign(job="king"),
