@@ -259,10 +259,8 @@ class CapitalTransition(Mechanism):
     sampler: ZeroOrGaussianRegressionSampler
     p_stay: Probability = 0.8
 
-    @property
-    def noise_terms(self) -> int:
-        """Whether to stay, how far to move, and those of the initial model."""
-        return 2 + self.sampler.noise_terms
+    #: Whether to stay, how far to move, and those of the initial model.
+    noise_terms: ClassVar = 2 + ZeroOrGaussianRegressionSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return the capital result in US dollars."""
@@ -440,10 +438,8 @@ class IncomeTransition(Mechanism):
     reads: ClassVar = ("studies", "workclass")
     reads_previous: ClassVar = ("studies",)
 
-    @property
-    def noise_terms(self) -> int:
-        """What a course brings, the raise, and those of the initial model."""
-        return 2 + self.sampler.noise_terms
+    #: What a course brings, the raise, and those of the initial model.
+    noise_terms: ClassVar = 2 + IncomeSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return income in US dollars, rounded."""

@@ -278,10 +278,8 @@ class CategoricalMechanism(Mechanism):
 
     def fit_quality(self, parents: Parents, values: pd.Categorical) -> tuple[str, float] | None:
         """Return the in-sample AUC of a fitted classifier."""
-        if absent := set(values.categories).difference(values):
-            raise self.refusal(
-                f"its AUC needs every level in the table, {sorted(absent)[0]!r} is missing"
-            )
+        if absent := sorted(set(values.categories).difference(values)):
+            raise self.refusal(f"its AUC needs every level in the table, {absent[0]!r} is missing")
         stated = self.probabilities(parents)
         stated = stated[:, 1] if stated.shape[1] == 2 else stated
         return "AUC", float(roc_auc_score(values.codes, stated, multi_class="ovr"))
@@ -512,11 +510,10 @@ class GaussianVariable(Mechanism):
         """Return normal values within the bounds."""
         values = np.full(noise.shape[1], self.mean_)
         if self.deviation_ > 0:
-            low, high = self.bounds or (-np.inf, np.inf)
             margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within
-            low = (low - margin - self.mean_) / self.deviation_
-            high = (high + margin - self.mean_) / self.deviation_
-            values = self.mean_ + self.deviation_ * truncated_normal(noise[0], low, high)
+            bounds = np.add(self.bounds or (-np.inf, np.inf), (-margin, margin))
+            bounds = (bounds - self.mean_) / self.deviation_
+            values = self.mean_ + self.deviation_ * truncated_normal(noise[0], *bounds)
         return bounded(values, self.round_result, self.bounds)
 
 
@@ -744,10 +741,8 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         """Fit classifier and regression."""
         zero = ~self.rows(self.own(values, np.ndarray))
         if zero.all() or not zero.any():
-            raise self.refusal(
-                f"{type(self).__name__} needs zeros and other values, found {zero.sum():,} zeros "
-                f"of {len(values):,}"
-            )
+            found = f"found {zero.sum():,} zeros of {len(values):,}"
+            raise self.refusal(f"{type(self).__name__} needs zeros and other values, {found}")
         self.is_zero_ = Learned(LogisticRegression(max_iter=1000), parents, zero)
         return super().fit(parents, values, seed)
 

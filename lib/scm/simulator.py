@@ -130,7 +130,7 @@ class Simulator(BaseEstimator):
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
         with threadpool_limits(1):
-            for name in model.order("parents"):
+            for name in model.order(0):
                 initial = fitted(model.initial(name), model.variables[name].parents)
                 self.initial_[name], self.kinds_[name] = initial, initial.levels_
             for name, initial in self.initial_.items():
@@ -212,8 +212,11 @@ class Simulator(BaseEstimator):
         n = len(world.subjects)
         block = -(-n // joblib.effective_n_jobs(n_jobs)) if block is None else block
         check_count("block", block, least=1)
+        # Whatever a rule acts on comes as late as possible, so that the rule can read all
+        # that does not follow from it.
+        orders = [self.specification.order(step, world.rules) for step in (0, 1)]
         return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-            joblib.delayed(self._block)(world, world.subjects[low : low + block])
+            joblib.delayed(self._block)(world, orders, world.subjects[low : low + block])
             for low in range(0, n, block)
         )
 
@@ -249,9 +252,8 @@ class Simulator(BaseEstimator):
         mechanism = self._mechanism(variable, t)
         if not isinstance(mechanism, CategoricalMechanism):
             rule = "states no probabilities, only categorical mechanisms do"
-            raise InputError(
-                f"variable {variable!r} at step {t}: {type(mechanism).__name__} {rule}"
-            )
+            found = f"variable {variable!r} at step {t}: {type(mechanism).__name__}"
+            raise InputError(f"{found} {rule}")
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
             raise InputError(f"the world must have every subject at step {t} and the one before")
@@ -283,10 +285,10 @@ class Simulator(BaseEstimator):
 
     # --- one block of subjects through time ---------------------------------------------
 
-    def _block(self, world: World, subjects: range) -> pd.DataFrame:
+    def _block(self, world: World, orders: list[list[str]], subjects: range) -> pd.DataFrame:
         steps, states = world.steps, [{}]
         for step in steps:
-            states.append(self._step(world, subjects, step, states[-1]))
+            states.append(self._step(world, orders[step > 0], subjects, step, states[-1]))
         ids = np.array(subjects)
         frame = {"subject": ids.repeat(len(steps)), "t": np.tile(np.array(steps), len(ids))}
         for name, kind in self.kinds_.items():
@@ -295,12 +297,11 @@ class Simulator(BaseEstimator):
             frame[name] = values if kind is None else pd.Categorical.from_codes(values, dtype=kind)
         return pd.DataFrame(frame, copy=False)
 
-    def _step(self, world: World, subjects: range, step: int, before: State) -> State:
-        # Whatever a rule acts on comes as late as possible, so that the rule can read all
-        # that does not follow from it.
+    def _step(
+        self, world: World, order: list[str], subjects: range, step: int, before: State
+    ) -> State:
         now: dict[str, Column] = {}
-        causes = "parents" if step == 0 else "seq_parents_curr"
-        for name in self.specification.order(causes, world.rules):
+        for name in order:
             action = world.actions.get((name, step))
             if action is None or callable(action):  # a rule may look at the natural value
                 mechanism = self._mechanism(name, step)
@@ -318,12 +319,5 @@ class Simulator(BaseEstimator):
 
     def _parents(self, name: str, step: int, now: State, before: State) -> Parents:
         """Return just the declared causes, so that no mechanism can read anything else."""
-        variable = self.specification.variables[name]
-        today, past = (
-            (variable.parents, ())
-            if step == 0
-            else (variable.seq_parents_curr, variable.seq_parents_prev)
-        )
-        return Parents(
-            {cause: now[cause] for cause in today}, {cause: before[cause] for cause in past}
-        )
+        today, past = self.specification.variables[name].causes(step)
+        return Parents({name: now[name] for name in today}, {name: before[name] for name in past})

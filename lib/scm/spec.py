@@ -70,6 +70,10 @@ class Variable(BaseModel, extra="forbid", frozen=True):
     def _by_name(cls, value: Any) -> Any:
         return {"type": value or "None"} if value is None or isinstance(value, str) else value
 
+    def causes(self, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the causes at this step, and those a step earlier."""
+        return (self.parents, ()) if step == 0 else (self.seq_parents_curr, self.seq_parents_prev)
+
 
 class Specification:
     """A sequential structural causal model, validated and not yet fitted.
@@ -91,7 +95,7 @@ class Specification:
     ...         "pay": {"parents": ["age"], "sampler": "LinearGaussianSampler"},
     ...     }
     ... )
-    >>> list(specification.initial_graph().edges)
+    >>> list(specification.graph(step=0).edges)
     [('age', 'pay')]
     >>> list(specification.transition_graph().edges)
     [(('age', -1), ('age', 0)), (('pay', -1), ('pay', 0))]
@@ -114,8 +118,8 @@ class Specification:
                 for parent in getattr(variable, place):
                     where = f"{source}: variable {name!r}, {place}: parent"
                     check_known(where, parent, self.variables, limit=50)
-        for causes in ("parents", "seq_parents_curr"):
-            self.order(causes)  # there must be one
+        for step in (0, 1):
+            self.order(step)  # there must be one
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_reads(name)
 
@@ -141,9 +145,10 @@ class Specification:
         """Make a variable's mechanism of later steps, not fitted, given that of the first."""
         return self._mechanism(name, "seq_sampler", {INITIAL: initial})
 
-    def initial_graph(self) -> nx.DiGraph:
-        """Return the causal graph of the first step; its nodes are variables."""
-        return self._graph("parents")
+    def graph(self, step: int) -> nx.DiGraph:
+        """Return the causal graph within the first step, 0, or a later one; nodes are variables."""
+        causes = {name: variable.causes(step)[0] for name, variable in self.variables.items()}
+        return nx.DiGraph(causes).reverse()
 
     def transition_graph(self) -> nx.DiGraph:
         """Return the causal graph of a transition; nodes are (variable, -1) and (variable, 0)."""
@@ -154,27 +159,19 @@ class Specification:
             graph.add_edges_from(((p, 0), (name, 0)) for p in variable.seq_parents_curr)
         return graph
 
-    def order(self, causes: str, late: Collection[str] = ()) -> list[str]:
-        """Order the variables, causes first; those of `late` and their effects at the end.
-
-        `causes` says which: ``"parents"`` or ``"seq_parents_curr"``.
-        """
-        graph, places = self._graph(causes), list(self.variables)
+    def order(self, step: int, late: Collection[str] = ()) -> list[str]:
+        """Order the variables, causes at a step first; those of `late` and their effects last."""
+        graph, places = self.graph(step), list(self.variables)
         last = {*late}.union(*(nx.descendants(graph, name) for name in late))
         key = lambda name: (name in last, places.index(name))  # noqa: E731
         try:
             return list(nx.lexicographical_topological_sort(graph, key))
         except nx.NetworkXUnfeasible:
             cycle = [edge[0] for edge in nx.find_cycle(graph)]
-            cycle = " → ".join([*cycle, cycle[0]])
-            raise InputError(f"{self.source}: {causes} form a cycle: {cycle}") from None
-
-    def _graph(self, causes: str) -> nx.DiGraph:
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.variables)
-        for name, variable in self.variables.items():
-            graph.add_edges_from((cause, name) for cause in getattr(variable, causes))
-        return graph
+            found = " → ".join([*cycle, cycle[0]])
+            raise InputError(
+                f"{self.source}: causes at step {step} form a cycle: {found}"
+            ) from None
 
     def _variable(self, name: str, entry: Mapping) -> Variable:
         where = f"{self.source}: variable {name!r}"

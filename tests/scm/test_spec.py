@@ -25,8 +25,8 @@ def two(**changes) -> dict:
 
 def test_a_valid_specification_is_understood():
     specification = Specification(two())
-    assert specification.order("parents") == ["age", "pay"]
-    assert set(specification.initial_graph().edges) == {("age", "pay")}
+    assert specification.order(0) == ["age", "pay"]
+    assert set(specification.graph(step=0).edges) == {("age", "pay")}
     assert set(specification.transition_graph().edges) == {
         (("age", -1), ("age", 0)),
         (("pay", -1), ("pay", 0)),
@@ -67,15 +67,15 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             {"age": {**AGE, "parents": ["pay"]}, "pay": PAY},
-            "model.yml: parents form a cycle: age → pay → age",
+            "model.yml: causes at step 0 form a cycle: age → pay → age",
         ),
-        (two(parents=["age", "pay"]), "model.yml: parents form a cycle: pay → pay"),
+        (two(parents=["age", "pay"]), "model.yml: causes at step 0 form a cycle: pay → pay"),
         (
             {
                 "age": {**AGE, "seq_parents_curr": ["pay"]},
                 "pay": {**PAY, "seq_parents_curr": ["age"]},
             },
-            "model.yml: seq_parents_curr form a cycle: age → pay → age",
+            "model.yml: causes at step 1 form a cycle: age → pay → age",
         ),
         (
             two(sampler={"type": "LinearGaussianSampler", "leafs": 3}),
