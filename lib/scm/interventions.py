@@ -86,11 +86,11 @@ class World:
         check_known("coupling", coupling, COUPLINGS)
         self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
         self.subjects = range(int(first), int(first) + int(n))
-        begins = {0} if start is None else {*start.get("t", [0])}
-        if len(begins) != 1 or not 0 <= min(begins) < horizon:
+        begins = np.unique(0 if start is None else start.get("t", 0)).tolist()
+        if len(begins) != 1 or not 0 <= begins[0] < horizon:
             rule = f"start must be of one step, below the horizon, {horizon}"
-            raise InputError(f"{rule}: found steps {', '.join(map(str, sorted(begins)))}")
-        self.steps = range(int(min(begins)), horizon)
+            raise InputError(f"{rule}: found steps {', '.join(map(str, begins))}")
+        self.steps = range(begins[0], horizon)
         #: What is done: a column, of one value for all or of one a subject, or a rule.
         self.actions: dict[tuple[str, int], Column | Callable] = {}
         if do is not None and not isinstance(do, Mapping):

@@ -130,7 +130,7 @@ class Simulator(BaseEstimator):
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
         with threadpool_limits(1):
-            for name in model.order(0):
+            for name in model.orders[0]:
                 initial = fitted(model.initial(name), model.variables[name].parents)
                 self.initial_[name], self.kinds_[name] = initial, initial.levels_
             for name, initial in self.initial_.items():
@@ -214,7 +214,8 @@ class Simulator(BaseEstimator):
         check_count("block", block, least=1)
         # Whatever a rule acts on comes as late as possible, so that the rule can read all
         # that does not follow from it.
-        orders = [self.specification.order(step, world.rules) for step in (0, 1)]
+        model, late = self.specification, world.rules
+        orders = [model.order(step, late) for step in (0, 1)] if late else model.orders
         return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
             joblib.delayed(self._block)(world, orders, world.subjects[low : low + block])
             for low in range(0, n, block)

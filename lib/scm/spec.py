@@ -118,8 +118,7 @@ class Specification:
                 for parent in getattr(variable, place):
                     where = f"{source}: variable {name!r}, {place}: parent"
                     check_known(where, parent, self.variables, limit=50)
-        for step in (0, 1):
-            self.order(step)  # there must be one
+        self.orders = [self.order(step) for step in (0, 1)]
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_reads(name)
 

@@ -25,7 +25,7 @@ def two(**changes) -> dict:
 
 def test_a_valid_specification_is_understood():
     specification = Specification(two())
-    assert specification.order(0) == ["age", "pay"]
+    assert specification.orders[0] == ["age", "pay"]
     assert set(specification.graph(step=0).edges) == {("age", "pay")}
     assert set(specification.transition_graph().edges) == {
         (("age", -1), ("age", 0)),
