@@ -74,8 +74,8 @@ def effect() -> Iterator[Finding]:
     released = published_effect("published files")["average effect"]
     yield (
         f"ATE in US dollars (published {released:,.0f}, within 900)",
-        f"{found.average:,.0f} ± {found.standard_error:.0f}",
-        abs(found.average - released) <= 900,
+        f"{found['average effect']:,.0f} ± {found['standard error']:.0f}",
+        abs(found["average effect"] - released) <= 900,
     )
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import click
@@ -210,8 +209,11 @@ def sample(
             with contextlib.suppress(ValueError):
                 value = float(value)
         do.setdefault(variable, {})[range(horizon) if step == "always" else int(step)] = value
-    report = partial(print, "subjects written:", file=sys.stderr)
-    simulator.to_parquet(output, n, horizon, report, seed=seed, do=do, n_jobs=workers)
+
+    def report(written) -> None:
+        print("subjects written:", written["subject"].iloc[-1] + 1, file=sys.stderr)
+
+    simulator.to_parquet(output, n, horizon, report=report, seed=seed, do=do, n_jobs=workers)
     print(f"{n:,} subjects × {horizon} steps: {output}")
     return 0
 

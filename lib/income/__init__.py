@@ -8,12 +8,12 @@ import joblib
 from lib import ROOT
 from lib.adult import load_adult
 from lib.cache import cached
-from lib.errors import InputError, one_of
+from lib.errors import check_known
 from lib.files import read_table
 from lib.income.mechanisms import MECHANISMS
 from lib.income.study import draw_studies, draw_study
 from lib.scm import Simulator
-from lib.scm.mechanisms import Column, Mechanism, Parents
+from lib.scm.mechanisms import Mechanism
 from lib.scm.simulator import fit_mechanism
 
 __all__ = ["MECHANISMS", "SPECIFICATIONS", "draw_studies", "draw_study", "fitted_simulator"]
@@ -56,8 +56,7 @@ def fitted_simulator(
     shipped = {path.stem: path for path in sorted(SPECIFICATIONS.glob("*.yml"))}
     path = shipped.get(str(specification), Path(specification))
     if not path.is_file():
-        known = one_of([*shipped, "a path"])
-        raise InputError(f"specification {specification!r} is unknown: {known}")
+        check_known("specification", specification, [*shipped, "a path"])
     frame = load_adult() if table is None else read_table(table)
     simulator = Simulator.from_yaml(path, coupling, types=MECHANISMS).fit(frame, seed, _fit)
     # What made the fit: two loads of one simulator differ in their bytes.
@@ -68,9 +67,8 @@ def fitted_simulator(
 _kept = cached(fit_mechanism)
 
 
-def _fit(mechanism: Mechanism, parents: Parents, values: Column | None, seed: int) -> Mechanism:
+def _fit(mechanism: Mechanism, *columns_and_seed) -> Mechanism:
     """Fit a mechanism, or fetch an earlier fit of the same to the same columns."""
     # One that draws from another learns nothing of its own, and what that one learned is no key.
     refers = any(isinstance(given, Mechanism) for given in vars(mechanism).values())
-    learns = type(mechanism).fit is not Mechanism.fit and not refers
-    return (_kept if learns else fit_mechanism)(mechanism, parents, values, seed)
+    return (fit_mechanism if refers else _kept)(mechanism, *columns_and_seed)

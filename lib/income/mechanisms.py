@@ -39,7 +39,6 @@ from lib.scm.mechanisms import (
     is_level,
     named,
     normalised,
-    parameters,
     stay_or_redraw,
 )
 
@@ -59,7 +58,6 @@ UNFINISHED = [*EDUCATION_LEVELS[:8], "Some-college", "Assoc-voc", "Assoc-acdm"]
 # --- education ---------------------------------------------------------------------------
 
 
-@parameters
 class EducationNumSampler(Mechanism):
     """The rank of `education`, from 1 (Preschool) to 16 (Doctorate)."""
 
@@ -72,7 +70,6 @@ class EducationNumSampler(Mechanism):
         return np.array(ranks)[education.codes]
 
 
-@parameters
 class EducationTransition(CategoricalMechanism):
     """One level up, never past Doctorate, with a probability that depends on last year's studies.
 
@@ -94,7 +91,7 @@ class EducationTransition(CategoricalMechanism):
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Check that the levels are Adult's, in order."""
-        self.levels_ = _with_levels(self, values, EDUCATION_LEVELS).dtype
+        self.levels_ = self.own(values, pd.Categorical, EDUCATION_LEVELS).dtype
         return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
@@ -106,15 +103,6 @@ class EducationTransition(CategoricalMechanism):
         return stay_or_redraw(1 - rise, previous, is_level(above).T)
 
 
-def _with_levels(mechanism: Mechanism, values: Column | None, levels: list) -> pd.Categorical:
-    """Return the variable's column, and refuse one of other levels or in another order."""
-    found = list(mechanism.own(values, pd.Categorical).categories)
-    if found != levels:
-        needs = f"{type(mechanism).__name__} needs the levels {', '.join(levels)}"
-        raise mechanism.refusal(f"{needs}, in this order, found {', '.join(map(str, found))}")
-    return values
-
-
 def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: float) -> np.ndarray:
     """Return the number that goes with each subject's level, shape (n,)."""
     return np.array([numbers.get(level, otherwise) for level in column.categories])[column.codes]
@@ -123,7 +111,6 @@ def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: floa
 # --- work and family ---------------------------------------------------------------------
 
 
-@parameters
 class WorkclassTransition(MultinomialVariable):
     """Keep the class of work with probability `p_stay` or draw from the table's frequencies.
 
@@ -148,7 +135,6 @@ class WorkclassTransition(MultinomialVariable):
 MaritalStatus = Literal["Never-married", "Married", "Divorced", "Separated", "Widowed"]
 
 
-@parameters
 class MaritalStatusTransition(CategoricalMechanism):
     r"""Marital status follows age, and mostly stays.
 
@@ -200,7 +186,6 @@ class MaritalStatusTransition(CategoricalMechanism):
         return normalised(by_age * allowed + self.a_stay * is_level(previous))
 
 
-@parameters
 class RelationshipTransition(CategoricalMechanism):
     """Keep the level, or draw from the initial model, `sampler`, at today's parents."""
 
@@ -222,7 +207,6 @@ class RelationshipTransition(CategoricalMechanism):
         return stay_or_redraw(self.stay(parents), parents.previous[self.variable], redrawn)
 
 
-@parameters
 class OccupationTransition(RelationshipTransition):
     """Keep the occupation, or draw from the initial model at today's parents.
 
@@ -242,7 +226,6 @@ class OccupationTransition(RelationshipTransition):
         return np.where(student, self.p_stay if after is None else after, self.p_stay)
 
 
-@parameters
 class HoursPerWeekTransition(Mechanism):
     r"""A weighted mean of last year's hours and a draw of the initial model.
 
@@ -266,7 +249,6 @@ class HoursPerWeekTransition(Mechanism):
         return bounded(hours, True, (0, 168))
 
 
-@parameters
 class CapitalTransition(Mechanism):
     """Stay with probability 0.8, else draw from the initial model at today's parents.
 
@@ -277,10 +259,8 @@ class CapitalTransition(Mechanism):
     sampler: ZeroOrGaussianRegressionSampler
     p_stay: Probability = 0.8
 
-    @property
-    def noise_terms(self) -> int:
-        """Whether to stay, how far to move, and those of the initial model."""
-        return 2 + self.sampler.noise_terms
+    #: Whether to stay, how far to move, and those of the initial model.
+    noise_terms: ClassVar = 2 + ZeroOrGaussianRegressionSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return the capital result in US dollars."""
@@ -293,7 +273,6 @@ class CapitalTransition(Mechanism):
 # --- studies -----------------------------------------------------------------------------
 
 
-@parameters
 class StudiesSampler(CategoricalMechanism):
     r"""Whether and how somebody studies in the first year, designed by hand.
 
@@ -332,7 +311,6 @@ class StudiesSampler(CategoricalMechanism):
         return normalised(expit(scores / self.SCALE))
 
 
-@parameters
 class StudiesTransition(CategoricalMechanism):
     """The initial model at today's parents, changed by last year's studies and income.
 
@@ -366,7 +344,6 @@ class StudiesTransition(CategoricalMechanism):
 # --- income ------------------------------------------------------------------------------
 
 
-@parameters
 class IncomeSampler(Mechanism):
     r"""Yearly income in US dollars, from a forest that predicts income above $50 000.
 
@@ -431,7 +408,7 @@ class IncomeSampler(Mechanism):
         return np.maximum(predicted + self.NOISE * ndtri(noise) + self.SHIFT, 0) ** 2
 
     def _indicator(self, values: Column | None) -> np.ndarray:
-        return _with_levels(self, values, ["<=50K", ">50K"]).codes.astype(float)
+        return self.own(values, pd.Categorical, ["<=50K", ">50K"]).codes.astype(float)
 
 
 @functools.cache
@@ -442,7 +419,6 @@ def _tail() -> NumericalInversePolynomial:
     )
 
 
-@parameters
 class IncomeTransition(Mechanism):
     r"""Mostly last year's income with a raise, a little of what today's situation gives.
 
@@ -462,10 +438,8 @@ class IncomeTransition(Mechanism):
     reads: ClassVar = ("studies", "workclass")
     reads_previous: ClassVar = ("studies",)
 
-    @property
-    def noise_terms(self) -> int:
-        """What a course brings, the raise, and those of the initial model."""
-        return 2 + self.sampler.noise_terms
+    #: What a course brings, the raise, and those of the initial model.
+    noise_terms: ClassVar = 2 + IncomeSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return income in US dollars, rounded."""

@@ -15,15 +15,15 @@ key ``range(1, 4)`` stands for several steps. What is done is one of
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check_count, one_of
+from lib.errors import InputError, check_count, check_known, one_of
 from lib.noise import uniforms
-from lib.scm.mechanisms import Column, Levels, State, as_column, coupling_named
+from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, columns_of
 
 
 class StochasticPolicy:
@@ -39,25 +39,26 @@ class StochasticPolicy:
     >>> trial = {"studies": {1: coin}}
     """
 
-    RULE = "the probabilities of a policy must be 0 or more and sum to 1"
-
     def __init__(self, probabilities: Mapping[str, float] | Callable):
-        if isinstance(probabilities, Mapping):
-            given = list(probabilities.values())
-            if min(given, default=-1) < 0 or not np.isclose(float(sum(given)), 1):
-                raise InputError(f"{self.RULE}: found {dict(probabilities)}")
         self.probabilities = probabilities
+        if isinstance(probabilities, Mapping):
+            self._table(probabilities, range(1))
 
     def __call__(self, now: pd.DataFrame, before: pd.DataFrame, levels: Levels) -> np.ndarray:
         """Return the probability of each level, shape (n, levels)."""
         given = self.probabilities
         given = given if isinstance(given, Mapping) else given(now, before)
-        matrix = np.zeros((len(now), len(levels.categories)))
-        for level, probability in given.items():
-            matrix[:, as_column([level], levels, "the policy").codes[0]] = probability
-        if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1):
-            raise InputError(self.RULE)
+        table, matrix = self._table(given, now.index), np.zeros((len(now), len(levels.categories)))
+        matrix[:, as_column(list(table), levels, "the policy").codes] = table
         return matrix
+
+    def _table(self, given: Mapping | pd.DataFrame, subjects: Sequence) -> pd.DataFrame:
+        table = pd.DataFrame(dict(given), index=subjects)
+        wrong = (table < 0).any(axis=1) | ~np.isclose(table.sum(axis=1, skipna=False), 1)
+        if wrong.any():
+            rule = "the probabilities of a policy must be 0 or more and sum to 1"
+            raise InputError(f"{rule}: found {table[wrong].iloc[0].to_dict()}")
+        return table
 
 
 class World:
@@ -71,41 +72,42 @@ class World:
         self,
         kinds: Mapping[str, Levels],
         coupling: str,
-        n: int,
-        horizon: int,
+        n: int | None = None,
+        horizon: int = 1,
         seed: int = 0,
         do: Mapping | None = None,
         start: pd.DataFrame | None = None,
         first: int = 0,
     ):
-        for name, number in {"n": n, "horizon": horizon}.items():
-            check_count(name, number, least=1)
-        for name, number in {"seed": seed, "first": first}.items():
-            check_count(name, number, least=0)
-        self.kinds, self.seed, self.coupling = kinds, seed, coupling_named(coupling)
+        n = len(start) if n is None and start is not None else n
+        counts = {"n": (n, 1), "horizon": (horizon, 1), "seed": (seed, 0), "first": (first, 0)}
+        for name, (number, least) in counts.items():
+            check_count(name, number, least)
+        check_known("coupling", coupling, COUPLINGS)
+        self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
         self.subjects = range(int(first), int(first) + int(n))
-        self.steps = range(0 if start is None else _step_of(start, n, horizon), horizon)
+        begins = np.unique(0 if start is None else start.get("t", 0)).tolist()
+        if len(begins) != 1 or not 0 <= begins[0] < horizon:
+            rule = f"start must be of one step, below the horizon, {horizon}"
+            raise InputError(f"{rule}: found steps {', '.join(map(str, begins))}")
+        self.steps = range(begins[0], horizon)
         #: What is done: a column, of one value for all or of one a subject, or a rule.
         self.actions: dict[tuple[str, int], Column | Callable] = {}
         if do is not None and not isinstance(do, Mapping):
             raise InputError(f"do must map variables to what is done: found {do!r}")
         for variable, what in (do or {}).items():
-            if variable not in kinds:
-                raise InputError(f"do: variable {variable!r} is unknown: {one_of(kinds, limit=50)}")
+            check_known("do: variable", variable, kinds, limit=50)
             by_step = what if isinstance(what, Mapping) else {self.steps: what}
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     self._act(variable, step, action)
-        for variable in kinds if start is not None else ():
+        given = {} if start is None else columns_of(start, kinds, "start: column", n)
+        for variable, column in given.items():
             place = (variable, self.steps.start)
             if place in self.actions:
-                given = "the states at that step are given by start"
-                raise InputError(f"do: {variable!r} at step {place[1]}: {given}")
-            if variable not in start:
-                raise InputError(f"start: the column of variable {variable!r} is missing")
-            self.actions[place] = as_column(
-                start[variable], kinds[variable], f"start: {variable!r}"
-            )
+                rule = "the states at that step are given by start"
+                raise InputError(f"do: {variable!r} at step {place[1]}: {rule}")
+            self.actions[place] = column
 
     @property
     def rules(self) -> set[str]:
@@ -146,7 +148,6 @@ class World:
         if isinstance(step, bool) or step not in self.steps:
             begin, end = self.steps.start, self.steps.stop - 1
             raise InputError(f"{place}: the steps simulated are {begin} to {end}")
-        n, lacks = len(self.subjects), "the Series has no value for subject {}"
         if isinstance(action, StochasticPolicy):
             if levels is None:
                 needs = "a StochasticPolicy needs levels: write a rule with noise"
@@ -155,30 +156,15 @@ class World:
                 as_column(list(action.probabilities), levels, place)
         elif isinstance(action, pd.DataFrame):
             for column in ("subject", "t", variable):
-                if column not in action:
-                    raise InputError(f"{place}: the other world has no column {column!r}")
-            lacks = f"the other world has no subject {{}} at step {step}"
+                check_known(f"{place}: column", column, action)
             action = action.loc[action["t"] == step].set_index("subject")[variable]
         if isinstance(action, pd.Series):
-            subjects = np.array(self.subjects)
-            absent = subjects[~np.isin(subjects, action.index)]
+            absent = np.setdiff1d(self.subjects, action.index)
             if len(absent):
-                raise InputError(f"{place}: {lacks.format(absent[0])}")
-            action = action.loc[subjects].array
+                raise InputError(f"{place}: no value is given for subject {absent[0]}")
+            action = action.loc[np.array(self.subjects)].array
         if not callable(action):
             constant = np.ndim(action) == 0
-            action, n = ([action], 1) if constant else (action, n)
+            action, n = ([action], 1) if constant else (action, len(self.subjects))
             action = as_column(action, levels, place, n)
         self.actions[variable, int(step)] = action
-
-
-def _step_of(start: pd.DataFrame, n: int, horizon: int) -> int:
-    """Return the step that starting states are of."""
-    if len(start) != n:
-        raise InputError(f"start must have one row a subject, {n}: found {len(start)}")
-    steps = start["t"].unique() if "t" in start else [0]
-    if len(steps) != 1:
-        raise InputError(f"start must be of one step: found steps {sorted(steps.tolist())}")
-    if not 0 <= steps[0] < horizon:
-        raise InputError(f"start is at step {steps[0]}: horizon must be larger, found {horizon}")
-    return int(steps[0])

@@ -22,7 +22,7 @@ import functools
 import inspect
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -36,7 +36,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known, one_of
 
 #: The values of one variable: numbers, or levels of a category.
 Column = np.ndarray | pd.Categorical
@@ -101,6 +101,21 @@ def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> 
             raise InputError(f"{place}: finite numbers are needed: found {found}")
         raise InputError(f"{place}: level {found} is unknown: {one_of(levels.categories, 50)}")
     return column
+
+
+def columns_of(
+    frame: pd.DataFrame, kinds: Mapping[str, Levels], place: str, n: int | None = None
+) -> dict[str, Column]:
+    """Return the columns of a frame that are asked for, each of its kind."""
+    if missing := [name for name in kinds if name not in frame]:
+        raise InputError(f"{place} {missing[0]!r} is missing")
+    return {name: as_column(frame[name], kinds[name], f"{place} {name!r}", n) for name in kinds}
+
+
+def described(kind: Column | Levels) -> str:
+    """Say of which kind a variable or a column is, with its levels in their order."""
+    levels = getattr(kind, "categories", None)
+    return "numbers" if levels is None else f"levels {', '.join(map(str, levels))}"
 
 
 # --- couplings: from probabilities and noise to a level ---------------------------------
@@ -168,13 +183,6 @@ Coupling = Callable[[np.ndarray, np.ndarray], np.ndarray]
 COUPLINGS: dict[str, Coupling] = {"gumbel": gumbel_max, "inverse_cdf": inverse_cdf}
 
 
-def coupling_named(name: str) -> Coupling:
-    """Return the coupling of this name, or raise an InputError."""
-    if name not in COUPLINGS:
-        raise InputError(f"coupling {name!r} is unknown: {one_of(COUPLINGS)}")
-    return COUPLINGS[name]
-
-
 # --- the two kinds of mechanism ----------------------------------------------------------
 
 parameters = dataclass(
@@ -186,11 +194,15 @@ parameters = dataclass(
 class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
-    A subclass declares its parameters as fields, says in `noise_terms` how many uniforms a
-    subject needs, and implements :meth:`evaluate`. What :meth:`fit` learns ends in an underscore.
+    A subclass declares its parameters as the fields of a dataclass, which it thereby is; it says
+    in `noise_terms` how many uniforms a subject needs, and implements :meth:`evaluate`. What
+    :meth:`fit` learns ends in an underscore.
     """
 
     variable: str
+
+    #: The levels of the values, known at the latest after the fit; None if they are numbers.
+    levels_: ClassVar[Levels] = None
 
     #: Parents read by name, at the same step and a step earlier (the variable itself, a
     #: step earlier, is always there). A specification that does not declare them is refused.
@@ -209,6 +221,9 @@ class Mechanism(ABC):
 
     #: Whether what is learned depends on the seed of the fit.
     seeded: ClassVar[bool] = True
+
+    def __init_subclass__(cls):
+        parameters(cls)
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn from the table's columns, of parents and variable; by default there is nothing.
@@ -229,24 +244,21 @@ class Mechanism(ABC):
         """Make the error that names the variable and says what is wrong."""
         return InputError(f"variable {self.variable!r}: {rule}")
 
-    def own(self, values: Column | None, kind: type) -> Column:
-        """Return the variable's column of the table, and refuse one of another kind."""
-        if isinstance(values, kind):
+    def own(self, values: Column | None, kind: type, levels: Sequence[str] | None = None) -> Column:
+        """Return the variable's column of the table; refuse another kind, or other levels."""
+        if isinstance(values, kind) and (levels is None or list(values.categories) == levels):
             return values
         wanted = "numbers" if kind is np.ndarray else "levels"
-        found = {type(None): "no such column in the table", np.ndarray: "numbers"}
-        raise self.refusal(
-            f"{type(self).__name__} is fitted to {wanted}, found {found.get(type(values), 'text')}"
-        )
+        wanted = f"the levels {', '.join(levels)}, in this order" if levels else wanted
+        found = "no such column in the table" if values is None else described(values)
+        raise self.refusal(f"{type(self).__name__} is fitted to {wanted}, found {found}")
 
 
 class CategoricalMechanism(Mechanism):
     """A mechanism that states the probability of every level, of which a coupling chooses one.
 
-    A subclass sets `levels_`, at the latest when it is fitted.
+    A subclass sets `levels_`.
     """
-
-    levels_: pd.CategoricalDtype
 
     @property
     def noise_terms(self) -> int:
@@ -266,10 +278,8 @@ class CategoricalMechanism(Mechanism):
 
     def fit_quality(self, parents: Parents, values: pd.Categorical) -> tuple[str, float] | None:
         """Return the in-sample AUC of a fitted classifier."""
-        if absent := set(values.categories).difference(values):
-            raise self.refusal(
-                f"its AUC needs every level in the table, {sorted(absent)[0]!r} is missing"
-            )
+        if absent := sorted(set(values.categories).difference(values)):
+            raise self.refusal(f"its AUC needs every level in the table, {absent[0]!r} is missing")
         stated = self.probabilities(parents)
         stated = stated[:, 1] if stated.shape[1] == 2 else stated
         return "AUC", float(roc_auc_score(values.codes, stated, multi_class="ovr"))
@@ -404,7 +414,6 @@ CLASSIFIERS = (LogisticRegression, RandomForestClassifier)
 ESTIMATORS = {kind.__name__: kind for kind in (*REGRESSIONS, *CLASSIFIERS)}
 
 
-@parameters
 class FittedMechanism(Mechanism):
     """A mechanism that a scikit-learn estimator, named `estimator`, learns from the parents.
 
@@ -418,9 +427,7 @@ class FittedMechanism(Mechanism):
     def __post_init__(self):
         allowed = ESTIMATORS[self.estimator]().get_params()
         for option in self.options:
-            if option not in allowed:
-                known = one_of([*parameter_names(type(self)), *allowed], limit=40)
-                raise InputError(f"key {option!r} is unknown to {type(self).__name__}: {known}")
+            check_known("key", option, [*parameter_names(type(self)), *allowed], limit=40)
 
     def learn(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
         """Fit the estimator to these rows, with its options and the defaults that it knows."""
@@ -438,7 +445,6 @@ def parameter_names(kind: type[Mechanism]) -> list[str]:
 # --- mechanisms without parents ----------------------------------------------------------
 
 
-@parameters
 class ConstantSampler(Mechanism):
     """The same value for everyone."""
 
@@ -449,17 +455,12 @@ class ConstantSampler(Mechanism):
         if isinstance(self.value, str):
             known = pd.Categorical([self.value]) if values is None else values
             self.levels_ = self.own(known, pd.Categorical).dtype
-            if self.value not in self.levels_.categories:
-                known = one_of(self.levels_.categories)
-                raise self.refusal(f"level {self.value!r} is not in the table: {known}")
+        self.column_ = as_column([self.value], self.levels_, f"variable {self.variable!r}")
         return self
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
         """Return the constant."""
-        n = noise.shape[1]
-        if isinstance(self.value, str):
-            return pd.Categorical([self.value], dtype=self.levels_).repeat(n)
-        return np.full(n, self.value)
+        return self.column_.repeat(noise.shape[1])
 
 
 #: How far from the mean, in standard deviations, a normal tail is computed by itself.
@@ -485,7 +486,6 @@ def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
     return ndtri(low + noise * (high - low))
 
 
-@parameters
 class GaussianVariable(Mechanism):
     r"""A normal variable with the table's mean and standard deviation.
 
@@ -510,11 +510,10 @@ class GaussianVariable(Mechanism):
         """Return normal values within the bounds."""
         values = np.full(noise.shape[1], self.mean_)
         if self.deviation_ > 0:
-            low, high = self.bounds or (-np.inf, np.inf)
             margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within
-            low = (low - margin - self.mean_) / self.deviation_
-            high = (high + margin - self.mean_) / self.deviation_
-            values = self.mean_ + self.deviation_ * truncated_normal(noise[0], low, high)
+            bounds = np.add(self.bounds or (-np.inf, np.inf), (-margin, margin))
+            bounds = (bounds - self.mean_) / self.deviation_
+            values = self.mean_ + self.deviation_ * truncated_normal(noise[0], *bounds)
         return bounded(values, self.round_result, self.bounds)
 
 
@@ -527,15 +526,13 @@ def bounded(
     return np.round(values) if round_result else values
 
 
-@parameters
 class MultinomialVariable(CategoricalMechanism):
     """A category with the table's frequencies."""
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Count the levels."""
         self.levels_ = self.own(values, pd.Categorical).dtype
-        counts = np.bincount(values.codes, minlength=len(values.categories))
-        self.frequencies_ = counts / len(values)
+        self.frequencies_ = np.bincount(values.codes, minlength=self.noise_terms) / len(values)
         return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
@@ -543,7 +540,6 @@ class MultinomialVariable(CategoricalMechanism):
         return self.frequencies_[None, :]
 
 
-@parameters
 class BernoulliVariable(MultinomialVariable):
     """A variable of two levels with the table's frequencies."""
 
@@ -557,7 +553,6 @@ class BernoulliVariable(MultinomialVariable):
 # --- mechanisms of the previous value alone ----------------------------------------------
 
 
-@parameters
 class KeepPrevious(Mechanism):
     """The value stays what it was; a specification calls it ``None``."""
 
@@ -568,7 +563,6 @@ class KeepPrevious(Mechanism):
         return parents.previous[self.variable]
 
 
-@parameters
 class IncrementSampler(Mechanism):
     """The previous value and a constant."""
 
@@ -584,7 +578,6 @@ class IncrementSampler(Mechanism):
 # --- fitted classifiers ------------------------------------------------------------------
 
 
-@parameters
 class LogisticSampler(FittedMechanism, CategoricalMechanism):
     r"""A multinomial logistic regression on the parents.
 
@@ -616,7 +609,6 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
         return softmax(self.scores(parents))
 
 
-@parameters
 class LogisticTransitionSampler(LogisticSampler):
     r"""A logistic regression on today's parents that favours the previous level.
 
@@ -637,7 +629,6 @@ class LogisticTransitionSampler(LogisticSampler):
         return stay_or_redraw(self.p_stay, previous, redrawn)
 
 
-@parameters
 class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
     """A random forest's class probabilities.
 
@@ -663,7 +654,6 @@ class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
 # --- fitted regressions with noise -------------------------------------------------------
 
 
-@parameters
 class GaussianRegressionSampler(FittedMechanism):
     r"""A regression on the parents and normal noise of the size of its error.
 
@@ -709,21 +699,18 @@ class GaussianRegressionSampler(FittedMechanism):
         return "R²", float(r2_score(values[rows], self.predict(parents)[rows]))
 
 
-@parameters
 class LinearGaussianSampler(GaussianRegressionSampler):
     """A linear regression by least squares and normal noise."""
 
     estimator: Literal["LinearRegression"] = "LinearRegression"
 
 
-@parameters
 class GaussianRandomForestSampler(GaussianRegressionSampler):
     """A random forest regressor and normal noise."""
 
     estimator: Literal["RandomForestRegressor"] = "RandomForestRegressor"
 
 
-@parameters
 class UniformRegressionSampler(GaussianRegressionSampler):
     r"""A regression and uniform noise with the standard deviation of its error.
 
@@ -735,7 +722,6 @@ class UniformRegressionSampler(GaussianRegressionSampler):
         return self.std_mod * self.error_ * np.sqrt(3) * (2 * noise[0] - 1)
 
 
-@parameters
 class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
     r"""Zero with a fitted probability, else a regression with noise.
 
@@ -755,10 +741,8 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         """Fit classifier and regression."""
         zero = ~self.rows(self.own(values, np.ndarray))
         if zero.all() or not zero.any():
-            raise self.refusal(
-                f"{type(self).__name__} needs zeros and other values, found {zero.sum():,} zeros "
-                f"of {len(values):,}"
-            )
+            found = f"found {zero.sum():,} zeros of {len(values):,}"
+            raise self.refusal(f"{type(self).__name__} needs zeros and other values, {found}")
         self.is_zero_ = Learned(LogisticRegression(max_iter=1000), parents, zero)
         return super().fit(parents, values, seed)
 
@@ -776,15 +760,13 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         return np.where(noise[0] < self.zero_probability(parents), 0.0, values)
 
 
-def named(of_module: Mapping) -> dict[str, type[Mechanism]]:
-    """Return the mechanisms that a module defines and that can be made, by name."""
+def named(names: Mapping) -> dict[str, type[Mechanism]]:
+    """Return the mechanisms among these names that can be made."""
+    classes = {name: kind for name, kind in names.items() if inspect.isclass(kind)}
     return {
         name: kind
-        for name, kind in of_module.items()
-        if inspect.isclass(kind)
-        and issubclass(kind, Mechanism)
-        and kind.__module__ == of_module["__name__"]
-        and not inspect.isabstract(kind)
+        for name, kind in classes.items()
+        if issubclass(kind, Mechanism) and not inspect.isabstract(kind)
     }
 
 

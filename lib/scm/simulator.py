@@ -11,7 +11,7 @@ changed.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -20,10 +20,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from lib.errors import InputError, check_count, one_of
+from lib.errors import InputError, check_count, check_known
 from lib.files import atomic_write, write_parquet
 from lib.scm.interventions import World
 from lib.scm.mechanisms import (
+    COUPLINGS,
     CategoricalMechanism,
     Column,
     KeepPrevious,
@@ -31,8 +32,8 @@ from lib.scm.mechanisms import (
     Mechanism,
     Parents,
     State,
-    as_column,
-    coupling_named,
+    columns_of,
+    described,
 )
 from lib.scm.spec import Specification
 
@@ -111,32 +112,35 @@ class Simulator(BaseEstimator):
         fit_mechanism : callable
             Stands in for :func:`fit_mechanism`, to keep what it returns, for example.
         """
-        coupling_named(self.coupling)
+        check_known("coupling", self.coupling, COUPLINGS)
         if not len(table):
             raise InputError("the table has no rows")
-        seen = [name for name in self.specification.variables if name in table]
+        model = self.specification
+        seen = [name for name in model.variables if name in table]
         self.table_kinds_ = {name: self._kind(name, table[name]) for name in seen}
-        columns = _columns(table, self.table_kinds_)
+        columns = columns_of(table, self.table_kinds_, "column")
         self.initial_, self.transition_, self.kinds_ = {}, {}, {}
         self.recipe_ = None  # whoever knows all that made this fit may name it
 
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
-            parents, values = _observed(mechanism, causes, columns), columns.get(mechanism.variable)
+            parents = self._observed(mechanism, causes, columns)
+            values = columns.get(mechanism.variable)
             return fit_mechanism(mechanism, parents, values, seed if mechanism.seeded else 0)
 
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
         with threadpool_limits(1):
-            for name in self.specification.initial_order:
-                variable = self.specification.variables[name]
-                initial = fitted(self.specification.initial(name), variable.parents)
-                self.initial_[name], self.kinds_[name] = initial, getattr(initial, "levels_", None)
+            for name in model.orders[0]:
+                initial = fitted(model.initial(name), model.variables[name].parents)
+                self.initial_[name], self.kinds_[name] = initial, initial.levels_
+            for name, initial in self.initial_.items():
                 # In a table nobody is seen twice: only causes at the same step can be learned from.
-                self.transition_[name] = fitted(
-                    self.specification.transition(name, initial), variable.seq_parents_curr
-                )
-        for name in self.kinds_:
-            self._check_levels(name)
+                causes = model.variables[name].seq_parents_curr
+                later = self.transition_[name] = fitted(model.transition(name, initial), causes)
+                kinds = described(initial.levels_), described(later.levels_)
+                if kinds[0] != kinds[1] and not isinstance(later, KeepPrevious):
+                    changes = f"it has {kinds[0]} at step 0, and {kinds[1]} at later steps"
+                    raise InputError(f"variable {name!r} must stay what it is: {changes}")
         return self
 
     def _kind(self, name: str, series: pd.Series) -> Levels:
@@ -148,27 +152,16 @@ class Simulator(BaseEstimator):
         number = pd.api.types.is_numeric_dtype(series) and not of_levels
         return None if number else pd.Categorical(series).dtype
 
-    def _check_levels(self, name: str) -> None:
-        """Refuse a variable that changes its kind, or that is not what the table showed."""
-        variable, levels = self.specification.variables[name], _names(self.kinds_[name])
-        initial, transition = self.initial_[name], self.transition_[name]
-        later = getattr(transition, "levels_", None)
-        if not isinstance(transition, KeepPrevious) and _names(later) != levels:
-            raise InputError(
-                f"variable {name!r}: its levels at step 0, {_words(levels)}, are not those of "
-                f"later steps, {_words(_names(later))}"
-            )
-        learned = [(initial, cause) for cause in variable.parents]
-        learned += [(transition, cause) for cause in variable.seq_parents_curr]
-        for mechanism, cause in learned:
-            if mechanism.learns_from_parents and cause not in mechanism.by_hand:
-                seen, given = _names(self.table_kinds_[cause]), _names(self.kinds_[cause])
-                if seen != given:
-                    raise InputError(
-                        f"variable {name!r}: {type(mechanism).__name__} learns from parent "
-                        f"{cause!r}, whose levels in the table, {_words(seen)}, are not those that "
-                        f"its mechanism gives, {_words(given)}"
-                    )
+    def _observed(self, mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
+        """Return the table's columns of the causes; those learned from must be as in the model."""
+        for cause in causes:
+            given = described(self.kinds_[cause])
+            seen = described(self.table_kinds_[cause]) if cause in columns else "no such column"
+            if mechanism.learns_from_parents and cause not in mechanism.by_hand and seen != given:
+                learns = f"{type(mechanism).__name__} learns from parent {cause!r}"
+                found = f"the table has {seen}, the model {given}"
+                raise InputError(f"variable {mechanism.variable!r}: {learns}, of which {found}")
+        return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
     def sample(
         self,
@@ -203,50 +196,50 @@ class Simulator(BaseEstimator):
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int
         """
-        if n is None:
-            if start is None:
-                raise InputError("n, the number of subjects, is missing")
-            n = len(start)
-        block = -(-n // joblib.effective_n_jobs(n_jobs)) if isinstance(n, int) else n
         world = {"seed": seed, "do": do, "start": start, "first": first}
-        blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=block, **world)
+        blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=None, **world)
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(
-        self, n: int, horizon: int = 1, *, n_jobs: int = 1, block: int = BLOCK, **world
+        self, *drawn, n_jobs: int = 1, block: int | None = BLOCK, **world
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample`, with its parameters, `block` subjects at a time."""
+        """Yield the frame of :meth:`sample`, with its parameters, `block` subjects at a time.
+
+        Without a number, there is one block for each worker.
+        """
         check_is_fitted(self, "kinds_")
-        world = World(self.kinds_, self.coupling, n, horizon, **world)
+        world = World(self.kinds_, self.coupling, *drawn, **world)
+        n = len(world.subjects)
+        block = -(-n // joblib.effective_n_jobs(n_jobs)) if block is None else block
         check_count("block", block, least=1)
-        subjects = world.subjects
+        # Whatever a rule acts on comes as late as possible, so that the rule can read all
+        # that does not follow from it.
+        model, late = self.specification, world.rules
+        orders = [model.order(step, late) for step in (0, 1)] if late else model.orders
         return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-            joblib.delayed(self._block)(world, subjects[low : low + block])
+            joblib.delayed(self._block)(world, orders, world.subjects[low : low + block])
             for low in range(0, n, block)
         )
 
     def to_parquet(
         self,
         path: str | os.PathLike,
-        n: int,
-        horizon: int = 1,
-        report: Callable[[int], None] | None = None,
+        *drawn,
+        report: Callable[[pd.DataFrame], Any] = lambda frame: None,
         **options,
     ) -> Path:
         """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory.
 
-        After every block, `report` is called with the number of subjects written so far.
+        After every block that is written, `report` is called with its frame.
         """
-        blocks = self.blocks(n, horizon, **options)
 
-        def reported() -> Iterator[pd.DataFrame]:
+        def reported(blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in blocks:
                 yield frame
-                if report is not None:
-                    report(int(frame["subject"].iloc[-1]) + 1 - options.get("first", 0))
+                report(frame)
 
         with atomic_write(path) as beside:
-            write_parquet(beside, reported())
+            write_parquet(beside, reported(self.blocks(*drawn, **options)))
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
@@ -256,25 +249,17 @@ class Simulator(BaseEstimator):
         a part of it with steps `t` and `t - 1`. There is a row a subject, a column a level.
         """
         check_is_fitted(self, "kinds_")
-        if variable not in self.kinds_:
-            raise InputError(f"variable {variable!r} is unknown: {one_of(self.kinds_, limit=50)}")
+        check_known("variable", variable, self.kinds_, limit=50)
         mechanism = self._mechanism(variable, t)
         if not isinstance(mechanism, CategoricalMechanism):
-            raise InputError(
-                f"variable {variable!r} at step {t}: {type(mechanism).__name__} states no "
-                "probabilities, only categorical mechanisms do"
-            )
+            rule = "states no probabilities, only categorical mechanisms do"
+            found = f"variable {variable!r} at step {t}: {type(mechanism).__name__}"
+            raise InputError(f"{found} {rule}")
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
             raise InputError(f"the world must have every subject at step {t} and the one before")
-        columns = [_columns(frame, self.kinds_) for frame in (now, before)]
-        try:
-            matrix = mechanism.probabilities(self._parents(variable, t, *columns))
-        except KeyError as error:
-            raise InputError(
-                f"the probabilities of {variable!r} follow from {error.args[0]!r}, which is not a "
-                "column of the world"
-            ) from None
+        states = [columns_of(frame, self.kinds_, "the world: column") for frame in (now, before)]
+        matrix = mechanism.probabilities(self._parents(variable, t, *states))
         return pd.DataFrame(
             np.broadcast_to(matrix, (len(now), matrix.shape[1])),
             index=pd.Index(now["subject"], name="subject"),
@@ -288,22 +273,23 @@ class Simulator(BaseEstimator):
         categories and for the indicator behind income) and `value`.
         """
         check_is_fitted(self, "kinds_")
-        columns = _columns(table, self.table_kinds_)
+        kinds = {name: kind for name, kind in self.table_kinds_.items() if name in table}
+        columns = columns_of(table, kinds, "column")
         rows = []
         for name, variable in self.specification.variables.items():
             mechanism = self.initial_[name]
             if name in columns and mechanism.learns_from_parents:
-                parents = _observed(mechanism, variable.parents, columns)
+                parents = self._observed(mechanism, variable.parents, columns)
                 if quality := mechanism.fit_quality(parents, columns[name]):
                     rows.append((name, type(mechanism).__name__, *quality))
         return pd.DataFrame(rows, columns=["variable", "mechanism", "measure", "value"])
 
     # --- one block of subjects through time ---------------------------------------------
 
-    def _block(self, world: World, subjects: range) -> pd.DataFrame:
+    def _block(self, world: World, orders: list[list[str]], subjects: range) -> pd.DataFrame:
         steps, states = world.steps, [{}]
         for step in steps:
-            states.append(self._step(world, subjects, step, states[-1]))
+            states.append(self._step(world, orders[step > 0], subjects, step, states[-1]))
         ids = np.array(subjects)
         frame = {"subject": ids.repeat(len(steps)), "t": np.tile(np.array(steps), len(ids))}
         for name, kind in self.kinds_.items():
@@ -312,12 +298,11 @@ class Simulator(BaseEstimator):
             frame[name] = values if kind is None else pd.Categorical.from_codes(values, dtype=kind)
         return pd.DataFrame(frame, copy=False)
 
-    def _step(self, world: World, subjects: range, step: int, before: State) -> State:
-        # Whatever a rule acts on comes as late as possible, so that the rule can read all
-        # that does not follow from it.
+    def _step(
+        self, world: World, order: list[str], subjects: range, step: int, before: State
+    ) -> State:
         now: dict[str, Column] = {}
-        causes = "parents" if step == 0 else "seq_parents_curr"
-        for name in self.specification.order(causes, world.rules):
+        for name in order:
             action = world.actions.get((name, step))
             if action is None or callable(action):  # a rule may look at the natural value
                 mechanism = self._mechanism(name, step)
@@ -335,39 +320,5 @@ class Simulator(BaseEstimator):
 
     def _parents(self, name: str, step: int, now: State, before: State) -> Parents:
         """Return just the declared causes, so that no mechanism can read anything else."""
-        variable = self.specification.variables[name]
-        if step == 0:
-            return Parents({cause: now[cause] for cause in variable.parents})
-        return Parents(
-            {cause: now[cause] for cause in variable.seq_parents_curr},
-            {cause: before[cause] for cause in variable.seq_parents_prev},
-        )
-
-
-def _columns(frame: pd.DataFrame, kinds: Mapping[str, Levels]) -> State:
-    """Return the columns of the variables that a frame has, each of its kind."""
-    return {
-        name: as_column(frame[name], kind, f"column {name!r}")
-        for name, kind in kinds.items()
-        if name in frame
-    }
-
-
-def _observed(mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
-    """Return the columns of the causes, and refuse to learn from one that the table lacks."""
-    for cause in causes:
-        if mechanism.learns_from_parents and cause not in {*columns, *mechanism.by_hand}:
-            raise InputError(
-                f"variable {mechanism.variable!r}: {type(mechanism).__name__} learns from "
-                f"parent {cause!r}, which is not a column of the table"
-            )
-    return Parents({cause: columns[cause] for cause in causes if cause in columns})
-
-
-def _names(levels: Levels) -> list:
-    """Return the levels in their order, which the comparison of pandas overlooks."""
-    return [] if levels is None else list(levels.categories)
-
-
-def _words(names: list) -> str:
-    return ", ".join(str(name) for name in names) or "none"
+        today, past = self.specification.variables[name].causes(step)
+        return Parents({name: now[name] for name in today}, {name: before[name] for name in past})

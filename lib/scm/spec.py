@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ValidationError, field_validator
 
 from lib import ROOT
-from lib.errors import InputError, first_problem, one_of
-from lib.files import parse_yaml, read_yaml
+from lib.errors import InputError, check_known, first_problem
+from lib.files import read_yaml
 from lib.scm.mechanisms import MECHANISMS, FittedMechanism, Mechanism, parameter_names
 
 #: Keys of public specification files that steer other software, not the model.
@@ -49,19 +49,14 @@ INITIAL = "#init_sampler"
 Vocabulary = Mapping[str, type[Mechanism]]
 
 
-class Sampler(BaseModel):
-    """The name of a mechanism and its parameters."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Sampler(BaseModel, extra="allow", frozen=True):
+    """The name of a mechanism; what else is given are its parameters."""
 
     type: str
-    parameters: dict[str, Any] = Field(default_factory=dict)
 
 
-class Variable(BaseModel):
+class Variable(BaseModel, extra="forbid", frozen=True):
     """One variable: its causes and mechanisms, in the first step and later."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sampler: Sampler
     parents: tuple[str, ...] = ()
@@ -72,13 +67,12 @@ class Variable(BaseModel):
 
     @field_validator("sampler", "seq_sampler", mode="before")
     @classmethod
-    def _mapping(cls, value: Any) -> Any:
-        if value is None or isinstance(value, str):
-            return {"type": value or "None"}
-        if isinstance(value, Mapping) and "type" in value and "parameters" not in value:
-            parameters = {MISSPELT.get(key, key): value[key] for key in value if key != "type"}
-            return {"type": value["type"], "parameters": parameters}
-        return value
+    def _by_name(cls, value: Any) -> Any:
+        return {"type": value or "None"} if value is None or isinstance(value, str) else value
+
+    def causes(self, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the causes at this step, and those a step earlier."""
+        return (self.parents, ()) if step == 0 else (self.seq_parents_curr, self.seq_parents_prev)
 
 
 class Specification:
@@ -101,7 +95,7 @@ class Specification:
     ...         "pay": {"parents": ["age"], "sampler": "LinearGaussianSampler"},
     ...     }
     ... )
-    >>> list(specification.initial_graph().edges)
+    >>> list(specification.graph(step=0).edges)
     [('age', 'pay')]
     >>> list(specification.transition_graph().edges)
     [(('age', -1), ('age', 0)), (('pay', -1), ('pay', 0))]
@@ -117,11 +111,14 @@ class Specification:
         if not isinstance(variables, Mapping) or not variables:
             raise InputError(f"{source}: 'variables' must map names to variables: found none")
         self.variables = {
-            str(name): self._variable(str(name), variables[name]) for name in variables
+            str(name): self._variable(str(name), entry) for name, entry in variables.items()
         }
-        self._check_parents()
-        self._orders = {key: self._sorted(key) for key in ("parents", "seq_parents_curr")}
-        self.initial_order = self.order("parents")
+        for name, variable in self.variables.items():
+            for place in ("parents", "seq_parents_curr", "seq_parents_prev"):
+                for parent in getattr(variable, place):
+                    where = f"{source}: variable {name!r}, {place}: parent"
+                    check_known(where, parent, self.variables, limit=50)
+        self.orders = [self.order(step) for step in (0, 1)]
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_reads(name)
 
@@ -131,25 +128,12 @@ class Specification:
 
         A relative path may also start in the book's folder.
         """
-        path = Path(path)
-        if not path.exists() and (ROOT / path).exists():
-            path = ROOT / path
-        return cls._of(read_yaml(path, WITHOUT_MEANING["file"]), str(path), types)
-
-    @classmethod
-    def from_text(
-        cls, text: str, source: str = "specification", types: Vocabulary | None = None
-    ) -> "Specification":
-        """Read a specification from YAML text; see :meth:`from_yaml`."""
-        return cls._of(parse_yaml(text, source, WITHOUT_MEANING["file"]), source, types)
-
-    @classmethod
-    def _of(cls, content: Any, source: str, types: Vocabulary | None) -> "Specification":
+        path = Path(path) if Path(path).exists() else ROOT / path
+        content, source = read_yaml(path, WITHOUT_MEANING["file"]), str(path)
         if not isinstance(content, Mapping) or "variables" not in content:
             raise InputError(f"{source}: the key 'variables' is missing")
         for key in _with_meaning(content, "file", source):
-            if key not in ("variables", "title", "description"):
-                raise InputError(f"{source}: key {key!r} is unknown: expected variables")
+            check_known(f"{source}: key", key, ("variables", "title", "description"))
         return cls(content["variables"], source, types)
 
     def initial(self, name: str) -> Mechanism:
@@ -160,9 +144,10 @@ class Specification:
         """Make a variable's mechanism of later steps, not fitted, given that of the first."""
         return self._mechanism(name, "seq_sampler", {INITIAL: initial})
 
-    def initial_graph(self) -> nx.DiGraph:
-        """Return the causal graph of the first step; its nodes are variables."""
-        return self._graph("parents")
+    def graph(self, step: int) -> nx.DiGraph:
+        """Return the causal graph within the first step, 0, or a later one; nodes are variables."""
+        causes = {name: variable.causes(step)[0] for name, variable in self.variables.items()}
+        return nx.DiGraph(causes).reverse()
 
     def transition_graph(self) -> nx.DiGraph:
         """Return the causal graph of a transition; nodes are (variable, -1) and (variable, 0)."""
@@ -173,29 +158,19 @@ class Specification:
             graph.add_edges_from(((p, 0), (name, 0)) for p in variable.seq_parents_curr)
         return graph
 
-    def order(self, key: str, late: Collection[str] = ()) -> list[str]:
-        """Order the variables, causes first; those of `late` and their effects at the end.
-
-        `key` says which causes: ``"parents"`` or ``"seq_parents_curr"``.
-        """
-        last = {*late}.union(*(nx.descendants(self._graph(key), name) for name in late))
-        return sorted(self._orders[key], key=last.__contains__)
-
-    def _sorted(self, key: str) -> list[str]:
-        graph = self._graph(key)
+    def order(self, step: int, late: Collection[str] = ()) -> list[str]:
+        """Order the variables, causes at a step first; those of `late` and their effects last."""
+        graph, places = self.graph(step), list(self.variables)
+        last = {*late}.union(*(nx.descendants(graph, name) for name in late))
+        key = lambda name: (name in last, places.index(name))  # noqa: E731
         try:
-            return list(nx.lexicographical_topological_sort(graph, key=list(graph).index))
+            return list(nx.lexicographical_topological_sort(graph, key))
         except nx.NetworkXUnfeasible:
             cycle = [edge[0] for edge in nx.find_cycle(graph)]
-            cycle = " → ".join([*cycle, cycle[0]])
-            raise InputError(f"{self.source}: {key} form a cycle: {cycle}") from None
-
-    def _graph(self, key: str) -> nx.DiGraph:
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.variables)
-        for name, variable in self.variables.items():
-            graph.add_edges_from((cause, name) for cause in getattr(variable, key))
-        return graph
+            found = " → ".join([*cycle, cycle[0]])
+            raise InputError(
+                f"{self.source}: causes at step {step} form a cycle: {found}"
+            ) from None
 
     def _variable(self, name: str, entry: Mapping) -> Variable:
         where = f"{self.source}: variable {name!r}"
@@ -212,39 +187,22 @@ class Specification:
         earlier = dict.fromkeys((*variable.seq_parents_prev, name))  # its own past always counts
         return variable.model_copy(update={"seq_parents_prev": tuple(earlier)})
 
-    def _check_parents(self) -> None:
-        for name, variable in self.variables.items():
-            for key in ("parents", "seq_parents_curr", "seq_parents_prev"):
-                where, known = (
-                    f"{self.source}: variable {name!r}, {key}",
-                    one_of(self.variables, 50),
-                )
-                for parent in getattr(variable, key):
-                    if parent not in self.variables:
-                        raise InputError(f"{where}: parent {parent!r} is not a variable: {known}")
-
     def _mechanism(self, name: str, key: str, references: Mapping[str, Mechanism]) -> Mechanism:
         sampler = getattr(self.variables[name], key)
         where = f"{self.source}: variable {name!r}, {key}"
-        if sampler.type not in self.types:
-            known = one_of(self.types, limit=50)
-            raise InputError(f"{where}: type {sampler.type!r} is unknown: {known}")
+        check_known(f"{where}: type", sampler.type, self.types, limit=50)
         kind = self.types[sampler.type]
-        names, given, options = parameter_names(kind), {"variable": name}, {}
-        for parameter, value in sampler.parameters.items():
+        names, given, options = parameter_names(kind), {}, {}
+        for parameter, value in sampler.model_extra.items():
             if isinstance(value, str) and value.startswith("#"):
-                if value not in references:
-                    known = f"reference {value!r} is unknown: {one_of(references)}"
-                    raise InputError(f"{where}, key {parameter!r}: {known}")
+                check_known(f"{where}, key {parameter!r}: reference", value, references)
                 value = references[value]
+            parameter = MISSPELT.get(parameter, parameter)
             (given if parameter in names else options)[parameter] = value
         if issubclass(kind, FittedMechanism):
-            given["options"] = options
-        elif options:
-            found, known = next(iter(options)), one_of(names, limit=50)
-            raise InputError(f"{where} ({sampler.type}), key {found!r} is unknown: {known}")
+            options = {"options": options}
         try:
-            return kind(**given)
+            return kind(name, **given, **options)
         except ValidationError as error:
             raise InputError(f"{where} ({sampler.type}), {first_problem(error, names)}") from error
 
@@ -255,21 +213,19 @@ class Specification:
         if initial.continues or initial.reads_previous:
             reads = "reads the step before, which the first step does not have"
             raise InputError(f"{where}, sampler: {type(initial).__name__} {reads}")
-        drawn_again = INITIAL in variable.seq_sampler.parameters.values()
+        drawn_again = INITIAL in variable.seq_sampler.model_extra.values()
         reads_now = (*transition.reads, *(variable.parents if drawn_again else ()))
-        for key, mechanism, place, reads in (
-            ("sampler", initial, "parents", initial.reads),
-            ("seq_sampler", transition, "seq_parents_curr", reads_now),
-            ("seq_sampler", transition, "seq_parents_prev", transition.reads_previous),
+        for mechanism, place, reads in (
+            (initial, "parents", initial.reads),
+            (transition, "seq_parents_curr", reads_now),
+            (transition, "seq_parents_prev", transition.reads_previous),
         ):
-            declared = list(getattr(variable, place))
-            reader = f"{where}, {key}: {type(mechanism).__name__}"
+            declared, reader = list(getattr(variable, place)), type(mechanism).__name__
             if mechanism.learns_from_parents and not declared:
-                raise InputError(f"{reader} learns from {place}: found none")
-            for parent in reads:
-                if parent not in declared:
-                    missing = f"{reader} reads {parent!r}, which is missing from {place}"
-                    raise InputError(f"{missing}: found {declared}")
+                raise InputError(f"{where}: {reader} learns from {place}: found none")
+            if missing := [parent for parent in reads if parent not in declared]:
+                unmet = f"{reader} reads {missing[0]!r}, which is missing from {place}"
+                raise InputError(f"{where}: {unmet}: found {declared}")
 
 
 def _with_meaning(entry: Mapping, kind: str, where: str) -> dict:

@@ -125,7 +125,8 @@ def test_education_rises_one_level_by_last_years_studies(fitted, world):
 
 def test_education_needs_adults_levels_in_order():
     with pytest.raises(
-        InputError, match=r"'education': EducationTransition needs the levels Preschool, .* in this"
+        InputError,
+        match=r"'education': EducationTransition is fitted to the levels Preschool, .* in this",
     ):
         EducationTransition("education").fit(Parents(), pd.Categorical(EDUCATION_LEVELS))
 

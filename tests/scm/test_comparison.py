@@ -39,13 +39,13 @@ def test_the_effect_is_that_of_numpy_on_paired_differences(world):
     treated = world.assign(income=world["income"] + generator.normal(size=len(world)))
     difference = (treated["income"] - world["income"])[world["t"] == 1]
     effect = average_effect(treated, world, "income", step=1)
-    assert effect.average == pytest.approx(np.mean(difference))
-    assert effect.standard_deviation == pytest.approx(np.std(difference, ddof=1))
-    assert effect.standard_error == pytest.approx(np.std(difference, ddof=1) / np.sqrt(3))
+    assert effect["average effect"] == pytest.approx(np.mean(difference))
+    assert effect["standard deviation"] == pytest.approx(np.std(difference, ddof=1))
+    assert effect["standard error"] == pytest.approx(np.std(difference, ddof=1) / np.sqrt(3))
 
 
 def test_pairing_by_position_needs_the_same_subjects(world):
-    with pytest.raises(InputError, match="found 3 subjects × 2 steps and 2 × 2"):
+    with pytest.raises(InputError, match="found subjects × steps 3 × 2 and 2 × 2"):
         share_changed(world, world[world["subject"] < 2])
     shuffled = world.iloc[::-1]
     with pytest.raises(InputError, match="subject by subject"):
@@ -54,7 +54,10 @@ def test_pairing_by_position_needs_the_same_subjects(world):
 
 @pytest.mark.parametrize(
     ("outcome", "step", "rule"),
-    [("wealth", 1, "'wealth' is unknown: expected one of subject, t"), ("income", 9, "step 9 was")],
+    [
+        ("wealth", 1, "'wealth' is unknown: expected one of subject, t"),
+        ("income", 9, "step 9 is unknown: expected one of 0, 1"),
+    ],
 )
 def test_unknown_outcomes_and_steps_are_refused(world, outcome, step, rule):
     with pytest.raises(InputError, match=rule):

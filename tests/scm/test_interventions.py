@@ -268,7 +268,7 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ({"pay": [1, 2, "3"]}, "'pay' at step 0: finite numbers are needed: found '3'"),
         ({"pay": [1.0, 2.0]}, "'pay' at step 0: one value a subject is needed, 3: found 2"),
         ({"pay": np.ones((3, 2))}, "one value a subject is needed: found shape (3, 2)"),
-        ({"pay": pd.Series([1.0, 2.0])}, "'pay' at step 0: the Series has no value for subject 2"),
+        ({"pay": pd.Series([1.0, 2.0])}, "'pay' at step 0: no value is given for subject 2"),
         ({"pay": StochasticPolicy({"a": 1})}, "'pay' at step 0: a StochasticPolicy needs levels"),
         ({"job": StochasticPolicy({"king": 1})}, "'job' at step 0: level 'king' is unknown"),
         (
@@ -301,10 +301,16 @@ def test_a_broken_rule_is_one_sentence(town, do, sentence):
 
 def test_another_world_must_have_what_is_asked_of_it(town, seen):
     for world, sentence in [
-        (seen[seen["t"] < 2], "'pay' at step 2: the other world has no subject 0 at step 2"),
-        (seen[seen["subject"] != 7], "'pay' at step 0: the other world has no subject 7 at step 0"),
-        (seen.drop(columns="pay"), "'pay' at step 0: the other world has no column 'pay'"),
-        (seen.drop(columns="t"), "'pay' at step 0: the other world has no column 't'"),
+        (seen[seen["t"] < 2], "'pay' at step 2: no value is given for subject 0"),
+        (seen[seen["subject"] != 7], "'pay' at step 0: no value is given for subject 7"),
+        (
+            seen.drop(columns="pay"),
+            "'pay' at step 0: column 'pay' is unknown: expected one of subject, t, age, sex, job",
+        ),
+        (
+            seen.drop(columns="t"),
+            "'pay' at step 0: column 't' is unknown: expected one of subject, age, sex, job, pay",
+        ),
     ]:
         with pytest.raises(InputError, match=re.escape(sentence)):
             town.sample(n=N, horizon=STEPS, do={"pay": world})
