@@ -24,6 +24,7 @@ Steps are counted from 0; the paper's t is one higher.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from lib.effects.study import ARMS, Study, TrueEffects
 from lib.errors import InputError, check_count
 from lib.income.characteristics import cohort
 from lib.scm import Simulator
+from lib.scm.simulator import BLOCK
 
 #: The step of the treatment.
 TREATED_STEP = 1
@@ -127,25 +129,36 @@ def true_effects(
     own future.
     """
     check_count("repeats", repeats, least=2)
-    before, now = (world[world["t"] == t].reset_index(drop=True) for t in (0, TREATED_STEP))
+    n, mean, squares = len(world[world["t"] == 0]), 0.0, 0.0
+    # Many repeats a call: what subjects have in common, forests are asked once.
+    batch = max(1, BLOCK // max(1, n))
+    for first in range(0, repeats, batch):
+        last = min(first + batch, repeats)
+        futures = _futures(simulator, world, horizon, seed, arms, range(first, last))
+        control, treated = (
+            future.loc[future["t"] == horizon - 1, "income"].to_numpy().reshape(-1, n)
+            for future in futures
+        )
+        for k, difference in enumerate(treated - control, start=first + 1):
+            # Welford's recurrence: exact means and variances without keeping every difference.
+            step = difference - mean
+            mean += step / k
+            squares += step * (difference - mean)
+    return TrueEffects(mean, squares / (repeats - 1), repeats)
+
+
+def _futures(simulator, world, horizon, seed, arms, repeats=range(1)) -> list[pd.DataFrame]:
+    """Run the world on from the treatment, in both arms, each repeat with subjects of its own."""
+    before, now = (world[world["t"] == t] for t in (0, TREATED_STEP))
     if len(before) != len(now) or now.empty:
         raise InputError(f"the world must have every subject at steps 0 and {TREATED_STEP}")
+    first, rows = repeats.start * len(now), np.tile(np.arange(len(now)), len(repeats))
+    before, now = before.iloc[rows], now.iloc[rows]
     # All that comes before studies stays as it was; income of step 1 already depends on them.
     names = [name for name in simulator.kinds_ if name not in ("studies", "income")]
-    past, n = {name: {TREATED_STEP: now[name].array} for name in names}, len(now)
-    mean, squares = np.zeros(n), np.zeros(n)
-    for k in range(repeats):
-        incomes = []
-        for arm in arms:
-            do = past | {"studies": {TREATED_STEP: arm}}
-            future = simulator.sample(None, horizon, seed, do, start=before, first=k * n)
-            incomes.append(future.loc[future["t"] == horizon - 1, "income"].to_numpy())
-        difference = incomes[1] - incomes[0]
-        # Welford's recurrence: exact means and variances without keeping every difference.
-        step = difference - mean
-        mean += step / (k + 1)
-        squares += step * (difference - mean)
-    return TrueEffects(mean, squares / (repeats - 1), repeats)
+    past = {name: {TREATED_STEP: now[name].array} for name in names}
+    run = partial(simulator.sample, horizon=horizon, seed=seed, start=before)
+    return [run(do=past | {"studies": {TREATED_STEP: arm}}, first=first) for arm in arms]
 
 
 class _MadeBy:
@@ -173,8 +186,9 @@ def _seen(made_by, n, horizon, seed) -> dict:
 
 @cached
 def _done(made_by, n, horizon, seed, arms, repeats, truth_seed) -> dict:
-    sample, truth = made_by.simulator.sample, None
-    worlds = [sample(n, horizon, seed, {"studies": {TREATED_STEP: arm}}) for arm in arms]
-    if repeats:  # the past is the same in both arms
-        truth = true_effects(made_by.simulator, worlds[0], repeats, horizon, truth_seed, arms)
-    return {"control": cohort(worlds[0]), "treated": cohort(worlds[1]), "truth": truth}
+    world = made_by.simulator.sample(n, TREATED_STEP + 1, seed)
+    control, treated = map(cohort, _futures(made_by.simulator, world, horizon, seed, arms))
+    truth = None
+    if repeats:
+        truth = true_effects(made_by.simulator, world, repeats, horizon, truth_seed, arms)
+    return {"control": control, "treated": treated, "truth": truth}
