@@ -133,11 +133,10 @@ def true_effects(
     # Many repeats a call: what subjects have in common, forests are asked once.
     batch = max(1, BLOCK // max(1, n))
     for first in range(0, repeats, batch):
-        last = min(first + batch, repeats)
-        futures = _futures(simulator, world, horizon, seed, arms, range(first, last))
+        some = range(repeats)[first : first + batch]
         control, treated = (
-            future.loc[future["t"] == horizon - 1, "income"].to_numpy().reshape(-1, n)
-            for future in futures
+            future["income"].to_numpy().reshape(len(some), n, horizon)[..., -1]
+            for future in _futures(simulator, world, horizon, seed, arms, some)
         )
         for k, difference in enumerate(treated - control, start=first + 1):
             # Welford's recurrence: exact means and variances without keeping every difference.
