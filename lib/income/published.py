@@ -77,10 +77,10 @@ def other_samples(
         world, done_worlds = root.spawn(1)[0].generate_state(2).tolist()
         study = draw_study(simulator, n, seed=world, test_seed=done_worlds, adjustment=adjustment)
         found = estimate(study, seed=seed, progress=False, scored=False, **options)
-        table = evaluate(study, found, bootstraps=0).replace({"metric": {"ATE": "error"}})
-        table.loc[table["metric"] == "error", "value"] -= study.difference.mean()
-        table = table[table["metric"].isin(["error", "R²", "R² by group"])]
-        tables[k] = table[["estimator", "metric", "value"]]
+        table = evaluate(study, found, bootstraps=0)[["estimator", "metric", "value"]]
+        table["value"] -= study.difference.mean() * (table["metric"] == "ATE")
+        table = table.replace({"metric": {"ATE": "error"}})
+        tables[k] = table[table["metric"].isin(["error", "R²", "R² by group"])]
     if not tables:
         raise InputError("a further sample needs a simulator: found none")
     return pd.concat(tables, names=["sample"]).reset_index("sample").reset_index(drop=True)
@@ -125,8 +125,8 @@ def spread_in_words(spread: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (_, metric), (value, low, high, inside) in spread.iterrows():
         sign, digits = ("±", 0) if "$" in metric else ("", 2)
-        ends = f"{low:,.{digits}f} to {high:,.{digits}f}"
-        rows.append([f"{sign}{value:,.{digits}f}", ends, "yes" if inside else "no"])
+        texts = [f"{number:,.{digits}f}" for number in (value, low, high)]
+        rows.append([sign + texts[0], f"{texts[1]} to {texts[2]}", "yes" if inside else "no"])
     return pd.DataFrame(rows, spread.index, ["paper", "95 % of samples", "inside"])
 
 

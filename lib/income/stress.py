@@ -54,8 +54,8 @@ def overlap(study: DrawnStudy, power: float) -> Study:
     tempered = study.probabilities**power
     tempered = tempered.div(tempered.sum(axis=1), axis=0)
     policy = StochasticPolicy(lambda now, before: tempered.loc[now.index])
-    simulator, n, horizon, seed = (study.drawn[k] for k in ("simulator", "n", "horizon", "seed"))
-    world = simulator.sample(n, horizon, seed, {"studies": {TREATED_STEP: policy}})
+    drawn = {name: study.drawn[name] for name in ("n", "horizon", "seed")}
+    world = study.drawn["simulator"].sample(**drawn, do={"studies": {TREATED_STEP: policy}})
     return replace(study, observational=cohort(world), probabilities=tempered)
 
 
@@ -207,9 +207,9 @@ def beyond_chance(
     for mark in marks:
         first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first}), mark)
-        sure = change[(change["lower"] > 0) | (change["upper"] < 0)].reset_index("estimator")
+        sure = change.loc[change["lower"] * change["upper"] > 0, "mean"]
         shown = "{} by {:+.2f}" if mark == "R²" else "{} by {:+,.0f} dollars"
-        words = [shown.format(names[row.estimator], row.mean) for row in sure.itertuples()]
+        words = [shown.format(names[name], mean) for (*_, name), mean in sure.items()]
         changed = pd.Series(words, sure.index, dtype=object).groupby(level=[0, 1], sort=False)
         said[mark] = changed.agg(", ".join).reindex(said.index, fill_value="none")
     return said

@@ -24,14 +24,13 @@ Steps are counted from 0; the paper's t is one higher.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from lib.cache import cached
 from lib.effects.study import ARMS, Study, TrueEffects
-from lib.errors import InputError, check_count
+from lib.errors import check_count, check_known
 from lib.income.characteristics import cohort
 from lib.scm import Simulator
 from lib.scm.simulator import BLOCK
@@ -129,9 +128,8 @@ def true_effects(
     own future.
     """
     check_count("repeats", repeats, least=2)
-    n, mean, squares = len(world[world["t"] == 0]), 0.0, 0.0
-    # Many repeats a call: what subjects have in common, forests are asked once.
-    batch = max(1, BLOCK // max(1, n))
+    n, mean, squares = world["subject"].nunique(), 0.0, 0.0
+    batch = BLOCK // n or 1  # what subjects of many repeats have in common, forests are asked once
     for first in range(0, repeats, batch):
         some = range(repeats)[first : first + batch]
         control, treated = (
@@ -148,16 +146,15 @@ def true_effects(
 
 def _futures(simulator, world, horizon, seed, arms, repeats=range(1)) -> list[pd.DataFrame]:
     """Run the world on from the treatment, in both arms, each repeat with subjects of its own."""
+    check_known("step", TREATED_STEP, world["t"].unique())
     before, now = (world[world["t"] == t] for t in (0, TREATED_STEP))
-    if len(before) != len(now) or now.empty:
-        raise InputError(f"the world must have every subject at steps 0 and {TREATED_STEP}")
     first, rows = repeats.start * len(now), np.tile(np.arange(len(now)), len(repeats))
     before, now = before.iloc[rows], now.iloc[rows]
     # All that comes before studies stays as it was; income of step 1 already depends on them.
     names = [name for name in simulator.kinds_ if name not in ("studies", "income")]
     past = {name: {TREATED_STEP: now[name].array} for name in names}
-    run = partial(simulator.sample, horizon=horizon, seed=seed, start=before)
-    return [run(do=past | {"studies": {TREATED_STEP: arm}}, first=first) for arm in arms]
+    worlds = [past | {"studies": {TREATED_STEP: arm}} for arm in arms]
+    return [simulator.sample(None, horizon, seed, do, before, first) for do in worlds]
 
 
 class _MadeBy:
@@ -185,9 +182,9 @@ def _seen(made_by, n, horizon, seed) -> dict:
 
 @cached
 def _done(made_by, n, horizon, seed, arms, repeats, truth_seed) -> dict:
-    world = made_by.simulator.sample(n, TREATED_STEP + 1, seed)
-    control, treated = map(cohort, _futures(made_by.simulator, world, horizon, seed, arms))
-    truth = None
-    if repeats:
-        truth = true_effects(made_by.simulator, world, repeats, horizon, truth_seed, arms)
+    simulator = made_by.simulator
+    world = simulator.sample(n, TREATED_STEP + 1, seed)
+    control, treated = map(cohort, _futures(simulator, world, horizon, seed, arms))
+    again = (simulator, world, repeats, horizon, truth_seed, arms)
+    truth = true_effects(*again) if repeats else None
     return {"control": control, "treated": treated, "truth": truth}

@@ -175,7 +175,7 @@ def test_what_is_refused(simulator, changes, message):
 def test_one_study_is_not_several_and_a_world_has_two_steps(simulator):
     with pytest.raises(InputError, match="n_studies must be a whole number of at least 2: found 1"):
         next(draw_studies(None, 10, 1))
-    with pytest.raises(InputError, match="must have every subject at steps 0 and 1"):
+    with pytest.raises(InputError, match="step 1 is unknown: expected 0"):
         true_effects(simulator, simulator.sample(5), 2)
 
 
