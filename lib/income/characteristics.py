@@ -21,9 +21,6 @@ from lib.errors import InputError, check_known
 #: One fact has these three names; its value stands in the column `value`.
 NAMES = ["variable", "level", "statistic"]
 
-#: What is told of a number.
-NUMBERS = ["mean", "lower quartile", "upper quartile"]
-
 #: What a cell of the paper's Table 1 looks like: the first that has all its numbers.
 CELLS = (
     *("{mean} ({lower quartile} to {upper quartile})", "{mean}"),
@@ -60,9 +57,9 @@ def baseline_characteristics(frame: pd.DataFrame) -> pd.DataFrame:
                 share = 100.0 * count / len(frame)
                 facts += [(name, str(level), "count", count), (name, str(level), "share", share)]
         elif pd.api.types.is_numeric_dtype(column):
-            quartiles = column.quantile([0.25, 0.75])
-            numbers = zip(NUMBERS, (column.mean(), *quartiles), strict=True)
-            facts += [(name, "", statistic, value) for statistic, value in numbers]
+            facts.append((name, "", "mean", column.mean()))
+            facts.append((name, "", "lower quartile", column.quantile(0.25)))
+            facts.append((name, "", "upper quartile", column.quantile(0.75)))
         else:
             rule = "expected categorical or numeric"
             raise InputError(f"column {name!r} is of type {column.dtype}: {rule}")
