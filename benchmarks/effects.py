@@ -94,7 +94,7 @@ def samples(folder: Path, adjustment: str) -> Iterator[Finding]:
     simulators = (fitted_simulator(seed=seed) for seed in FITS)
     more = other_samples(simulators, 50_000, adjustment)
     print(f"\nfurther samples, {adjustment} adjustment set\n{more.round(3).to_string()}\n")
-    for (label, mark), row in beside_other_samples(more, adjustment, labels()).iterrows():
+    for (label, mark), row in beside_other_samples(more, adjustment).iterrows():
         yield (
             f"{adjustment}: {label}: the paper's {mark} ({row['paper']:,.2f}) within 95 % of "
             "further samples",

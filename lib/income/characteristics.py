@@ -16,7 +16,7 @@ import contextlib
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 
 #: One fact has these three names; its value stands in the column `value`.
 NAMES = ["variable", "level", "statistic"]
@@ -24,7 +24,7 @@ NAMES = ["variable", "level", "statistic"]
 #: What a cell of the paper's Table 1 looks like: the first that has all its numbers.
 CELLS = (
     *("{mean} ({lower quartile} to {upper quartile})", "{mean}"),
-    *("{count} ({share} %)", "{count}", "{share} %"),
+    *("{count} ({share} %)", "{count}", "{share} %", ""),
 )
 
 
@@ -54,25 +54,24 @@ def baseline_characteristics(frame: pd.DataFrame) -> pd.DataFrame:
     for name, column in frame.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             for level, count in column.value_counts(sort=False).items():
-                facts.append((name, str(level), "count", float(count)))
-                facts.append((name, str(level), "share", 100.0 * count / len(frame)))
+                share = 100.0 * count / len(frame)
+                facts += [(name, str(level), "count", count), (name, str(level), "share", share)]
         elif pd.api.types.is_numeric_dtype(column):
-            facts.append((name, "", "mean", float(column.mean())))
-            facts.append((name, "", "lower quartile", float(column.quantile(0.25))))
-            facts.append((name, "", "upper quartile", float(column.quantile(0.75))))
+            facts.append((name, "", "mean", column.mean()))
+            facts.append((name, "", "lower quartile", column.quantile(0.25)))
+            facts.append((name, "", "upper quartile", column.quantile(0.75)))
         else:
-            raise InputError(
-                f"column {name!r} is of type {column.dtype}: expected categorical or numeric"
-            )
+            rule = "expected categorical or numeric"
+            raise InputError(f"column {name!r} is of type {column.dtype}: {rule}")
     return pd.DataFrame(facts, columns=[*NAMES, "value"])
 
 
-def cohort(world: pd.DataFrame, step: int = 1, outcome_step: int | None = None) -> pd.DataFrame:
+def cohort(world: pd.DataFrame) -> pd.DataFrame:
     """Read a world as a study would: who they were at baseline, what they earned later.
 
     This is the layout of IncomeSCM-1.0.CATE (paper, Section 4.1, whose t = 2 is step 1 here):
-    one row a subject at step `step`, `income_prev` and `studies_prev` of the step before, and
-    `income` of the outcome step, by default the last; income is in US dollars.
+    one row a subject at step 1, `income_prev` and `studies_prev` of the step before, and
+    `income` of the last step; income is in US dollars.
 
     Examples
     --------
@@ -82,17 +81,13 @@ def cohort(world: pd.DataFrame, step: int = 1, outcome_step: int | None = None) 
     subject
     0         21      No      30          Day           10
     """
-    outcome_step = world["t"].max() if outcome_step is None else outcome_step
-    at = {}
-    for t in (step - 1, step, outcome_step):
-        at[t] = world[world["t"] == t].set_index("subject").drop(columns="t")
-        if at[t].empty:
-            raise InputError(f"step {t} was not sampled: {one_of(world['t'].unique())}")
-    return at[step].assign(
-        income=at[outcome_step]["income"],
-        studies_prev=at[step - 1]["studies"],
-        income_prev=at[step - 1]["income"],
+    steps = world["t"].unique()
+    check_known("step", 1, steps)
+    before, now, last = (
+        world[world["t"] == t].set_index("subject").drop(columns="t") for t in (0, 1, steps.max())
     )
+    previous = {f"{name}_prev": before[name] for name in ("studies", "income")}
+    return now.assign(income=last["income"], **previous)
 
 
 def read_published(what: str, **chosen: str) -> pd.DataFrame:
@@ -101,8 +96,7 @@ def read_published(what: str, **chosen: str) -> pd.DataFrame:
     path = ROOT / "data" / "published" / f"income_scm_{what}.csv"
     facts = pd.read_csv(path, keep_default_na=False, na_values=numbers)
     for column, value in chosen.items():
-        if value not in set(facts[column]):
-            raise InputError(f"{column} {value!r} is unknown: {one_of(facts[column].unique())}")
+        check_known(column, value, facts[column].unique())
         facts = facts[facts[column] == value]
     return facts
 
@@ -181,4 +175,3 @@ def _cell(facts: pd.Series) -> str:
     for cell in CELLS:
         with contextlib.suppress(KeyError):  # a number that is not known
             return cell.format_map(known)
-    return ""

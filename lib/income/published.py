@@ -9,15 +9,16 @@ from scipy.stats import t as student
 from lib.effects.estimates import estimate
 from lib.effects.estimator_files import labels
 from lib.effects.metrics import evaluate
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 from lib.income.characteristics import read_published
 from lib.income.study import draw_study
 from lib.scm import Simulator
 
-#: A metric of the paper → digits, and what its column says.
+#: A metric of the paper, or its error with a sign → digits, and what its column says.
 METRICS = {
     "cross-validation": (2, "AUC or R² of the fit"),
     "AE": (0, "error of the ATE, $"),
+    "error": (0, "error of the ATE, $"),
     "R²": (2, "R² of the CATE"),
     "R² by group": (2, "R² by education"),
 }
@@ -37,16 +38,13 @@ def beside_the_paper(
     adjustment: str = "full",
     ceiling: float | None = None,
     table_of_paper: str = "Table 2",
-    names: dict[str, str] | None = None,
 ) -> pd.DataFrame:
     """Lay a tidy run out as a table of the paper, with the paper's own numbers beside it.
 
     One row an estimator of ours; text, with 95 % intervals in brackets. Named beside the R² of
-    estimators is the `ceiling`, that of the true effects in this run; `names` are labels, those of
-    the book's own estimators by default.
+    estimators is the `ceiling`, that of the true effects in this run.
     """
-    if table_of_paper not in TABLES:
-        raise InputError(f"table {table_of_paper!r} of the paper is unknown: {one_of(TABLES)}")
+    check_known("table of the paper", table_of_paper, TABLES)
     columns, estimators = {}, table["estimator"].unique()
     for metric in TABLES[table_of_paper]:
         digits, title = METRICS[metric]
@@ -56,7 +54,7 @@ def beside_the_paper(
             rows = run[run["metric"] == metric].set_index("estimator").reindex(estimators)
             rows = rows[["value", "lower", "upper"]].to_numpy()
             columns[title, whose] = [_in_words(*row, digits) for row in rows]
-    return pd.DataFrame(columns, index=_labels(estimators, names))
+    return pd.DataFrame(columns, pd.Index(estimators, name="estimator")).rename(index=labels())
 
 
 def other_samples(
@@ -80,18 +78,16 @@ def other_samples(
         world, done_worlds = root.spawn(1)[0].generate_state(2).tolist()
         study = draw_study(simulator, n, seed=world, test_seed=done_worlds, adjustment=adjustment)
         found = estimate(study, seed=seed, progress=False, scored=False, **options)
-        table = evaluate(study, found, bootstraps=0).replace({"metric": {"ATE": "error"}})
-        table.loc[table["metric"] == "error", "value"] -= study.difference.mean()
-        table = table[table["metric"].isin(["error", "R²", "R² by group"])]
-        tables[k] = table[["estimator", "metric", "value"]]
+        table = evaluate(study, found, bootstraps=0)[["estimator", "metric", "value"]]
+        table["value"] -= study.difference.mean() * (table["metric"] == "ATE")
+        table = table.replace({"metric": {"ATE": "error"}})
+        tables[k] = table[table["metric"].isin(["error", "R²", "R² by group"])]
     if not tables:
         raise InputError("a further sample needs a simulator: found none")
     return pd.concat(tables, names=["sample"]).reset_index("sample").reset_index(drop=True)
 
 
-def beside_other_samples(
-    more: pd.DataFrame, adjustment: str = "full", names: dict[str, str] | None = None
-) -> pd.DataFrame:
+def beside_other_samples(more: pd.DataFrame, adjustment: str = "full") -> pd.DataFrame:
     r"""Say for every number of the paper whether one more sample might well have given it.
 
     .. math:: \bar x \pm t_{k-1}\, s \sqrt{1 + 1/k}
@@ -107,14 +103,13 @@ def beside_other_samples(
     both = spread.merge(paper, on=["estimator", "metric"])
     reach = student.ppf(0.975, both["size"] - 1) * both["std"] * (1 + 1 / both["size"]) ** 0.5
     low, high = both["mean"] - reach, both["mean"] + reach
-    signed = both["metric"] == "error"
-    shown = [METRICS[metric] for metric in both["metric"].replace("error", "AE")]
-    half = 0.5 * 10.0 ** -np.array([digits for digits, _ in shown])  # of the last digit printed
-    inside = both["value"].between(low - half, high + half)
-    inside |= signed & (-both["value"]).between(low - half, high + half)
-    table = {"paper": both["value"], "from": low, "to": high, "inside": inside}
-    titles = pd.Index([title for _, title in shown], name="metric")
-    return pd.DataFrame(table).set_index([_labels(both["estimator"], names), titles])
+    digits = np.array([METRICS[metric][0] for metric in both["metric"]], dtype=float)
+    half, inside = 0.5 * 10.0**-digits, False  # of the last digit that is printed
+    for value in (both["value"], both["value"].where(both["metric"] != "error", -both["value"])):
+        inside |= value.between(low - half, high + half)
+    both = both.assign(**{"paper": both["value"], "from": low, "to": high, "inside": inside})
+    both = both.set_index(["estimator", "metric"])[["paper", "from", "to", "inside"]]
+    return both.rename(labels() | {metric: title for metric, (_, title) in METRICS.items()})
 
 
 def spread_in_words(spread: pd.DataFrame) -> pd.DataFrame:
@@ -131,14 +126,9 @@ def spread_in_words(spread: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (_, metric), (value, low, high, inside) in spread.iterrows():
         sign, digits = ("±", 0) if "$" in metric else ("", 2)
-        ends = f"{low:,.{digits}f} to {high:,.{digits}f}"
-        rows.append([f"{sign}{value:,.{digits}f}", ends, "yes" if inside else "no"])
+        texts = [f"{number:,.{digits}f}" for number in (value, low, high)]
+        rows.append([sign + texts[0], f"{texts[1]} to {texts[2]}", "yes" if inside else "no"])
     return pd.DataFrame(rows, spread.index, ["paper", "95 % of samples", "inside"])
-
-
-def _labels(estimators: Iterable[str], names: dict[str, str] | None) -> pd.Index:
-    names = labels() if names is None else names
-    return pd.Index([names.get(name, name) for name in estimators], name="estimator")
 
 
 def _in_words(value: float, lower: float, upper: float, digits: int) -> str:

@@ -12,8 +12,7 @@ References
 """
 
 import functools
-import sys
-import time
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Real
@@ -28,7 +27,7 @@ from lib import ROOT
 from lib.effects.estimates import Estimate, estimate
 from lib.effects.estimator_files import labels
 from lib.effects.study import MINIMAL_ADJUSTMENT, Study, TrueEffects
-from lib.errors import InputError, is_count, one_of
+from lib.errors import InputError, check_known, is_count
 from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
 from lib.noise import uniforms
@@ -39,16 +38,6 @@ STRESS_GRIDS = ROOT / "data" / "estimators" / "stress.yml"
 
 #: A standard deviation more multiplies the odds of being hidden, or lost, by e², about 7.
 SLOPE = 2.0
-
-
-def sample_size(study: DrawnStudy, n: int) -> Study:
-    """Draw more or fewer subjects."""
-    return study.redrawn(n=n)
-
-
-def horizon(study: DrawnStudy, steps: int) -> Study:
-    """Read income at another step."""
-    return study.redrawn(horizon=steps)
 
 
 def hidden_confounder(study: DrawnStudy, name: str) -> Study:
@@ -66,8 +55,8 @@ def overlap(study: DrawnStudy, power: float) -> Study:
     tempered = study.probabilities**power
     tempered = tempered.div(tempered.sum(axis=1), axis=0)
     policy = StochasticPolicy(lambda now, before: tempered.loc[now.index])
-    simulator, n, horizon, seed = (study.drawn[k] for k in ("simulator", "n", "horizon", "seed"))
-    world = simulator.sample(n, horizon, seed, {"studies": {TREATED_STEP: policy}})
+    drawn = {name: study.drawn[name] for name in ("n", "horizon", "seed")}
+    world = study.drawn["simulator"].sample(**drawn, do={"studies": {TREATED_STEP: policy}})
     return replace(study, observational=cohort(world), probabilities=tempered)
 
 
@@ -118,12 +107,13 @@ def _is_share(level) -> bool:
 
 
 _CAUSES, _SHARE = ("none", *MINIMAL_ADJUSTMENT), "a share, at least 0 and below 1"
+_WHOLE = "a whole number, at least"
 
 #: Name → the function from a study and a level to the harder study; which levels there are, in
-#: words; and whether something is one.
+#: words; and whether something is one. The first two read more subjects or fewer, and another step.
 STRESSES: dict[str, tuple[Callable[[DrawnStudy, Any], Study], str, Callable[[Any], bool]]] = {
-    "sample size": (sample_size, "a whole number, at least 1", lambda n: is_count(n, 1)),
-    "horizon": (horizon, "a whole number, at least 3", lambda n: is_count(n, 3)),
+    "sample size": (lambda study, n: study.redrawn(n=n), f"{_WHOLE} 1", lambda n: is_count(n, 1)),
+    "horizon": (lambda study, h: study.redrawn(horizon=h), f"{_WHOLE} 3", lambda h: is_count(h, 3)),
     "hidden confounder": (hidden_confounder, f"one of {', '.join(_CAUSES)}", _CAUSES.__contains__),
     "overlap": (overlap, "0 or more", lambda p: isinstance(p, Real) and 0 <= p < np.inf),
     "missing (MCAR)": (missing, _SHARE, _is_share),
@@ -157,8 +147,7 @@ def stress_test(
         `stress`, `level`, `study`, `estimator`, `error` of the average effect and its `absolute
         error` (US dollars), and `R²` of the effects, missing for estimators of the average alone.
     """
-    if stress not in STRESSES:
-        raise InputError(f"stress {stress!r} is unknown: {one_of(STRESSES)}")
+    check_known("stress", stress, STRESSES)
     harder, rule, allows = STRESSES[stress]
     for level in (levels := list(levels) or [None]):
         if not allows(level):
@@ -167,15 +156,11 @@ def stress_test(
     if any(study.truth is None for study in studies):
         raise InputError("a stress test needs true effects: draw its studies with repeats")
     estimators = list(labels(STRESS_GRIDS) if estimators is None else estimators)
-    options = {"grids": STRESS_GRIDS, "progress": False, "scored": False}
-    for at, level in enumerate(levels):
-        begun = time.process_time()
-        for k, study in enumerate(harder(study, level) for study in studies):
-            for name, found in estimate(study, estimators, **options).items():
-                rows.append((stress, level, k, name, *_marks(study.truth, found)))
-        if progress:
-            spent = f"{time.process_time() - begun:,.0f} CPU s"
-            print(f"{stress}, {at + 1} of {len(levels)}: {level}, {spent}", file=sys.stderr)
+    options = {"grids": STRESS_GRIDS, "progress": progress, "scored": False}
+    for level, (k, study) in itertools.product(levels, enumerate(studies)):
+        study = harder(study, level)
+        for name, found in estimate(study, estimators, **options).items():
+            rows.append((stress, level, k, name, *_marks(study.truth, found)))
     columns = ["stress", "level", "study", "estimator", "error", "absolute error", "R²"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -198,9 +183,9 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
     >>> curve(table, "R²").round(2).to_numpy().tolist()
     [[0.2, -1.07, 1.47]]
     """
-    grouped = table.dropna(subset=[mark]).groupby(["stress", "level", "estimator"], sort=False)
-    mean, size = grouped[mark].mean(), grouped[mark].size()
-    half = stdtrit(size - 1, 0.975) * grouped[mark].std() / size**0.5
+    groups = ["stress", "level", "estimator"]
+    marks = table.dropna(subset=[mark]).groupby(groups, sort=False)[mark]
+    mean, half = marks.mean(), marks.sem() * stdtrit(marks.size() - 1, 0.975)
     return pd.DataFrame({"mean": mean, "lower": mean - half, "upper": mean + half})
 
 
@@ -223,9 +208,9 @@ def beyond_chance(
     for mark in marks:
         first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first}), mark)
-        sure = change[(change["lower"] > 0) | (change["upper"] < 0)].reset_index("estimator")
+        sure = change.loc[change["lower"] * change["upper"] > 0, "mean"]
         shown = "{} by {:+.2f}" if mark == "R²" else "{} by {:+,.0f} dollars"
-        words = [shown.format(names[row.estimator], row.mean) for row in sure.itertuples()]
+        words = [shown.format(names[name], mean) for (*_, name), mean in sure.items()]
         changed = pd.Series(words, sure.index, dtype=object).groupby(level=[0, 1], sort=False)
         said[mark] = changed.agg(", ".join).reindex(said.index, fill_value="none")
     return said

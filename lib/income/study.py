@@ -30,9 +30,10 @@ import pandas as pd
 
 from lib.cache import cached
 from lib.effects.study import ARMS, Study, TrueEffects
-from lib.errors import InputError, check_count
+from lib.errors import check_count, check_known
 from lib.income.characteristics import cohort
 from lib.scm import Simulator
+from lib.scm.simulator import BLOCK
 
 #: The step of the treatment.
 TREATED_STEP = 1
@@ -127,25 +128,33 @@ def true_effects(
     own future.
     """
     check_count("repeats", repeats, least=2)
-    before, now = (world[world["t"] == t].reset_index(drop=True) for t in (0, TREATED_STEP))
-    if len(before) != len(now) or now.empty:
-        raise InputError(f"the world must have every subject at steps 0 and {TREATED_STEP}")
+    n, mean, squares = world["subject"].nunique(), 0.0, 0.0
+    batch = BLOCK // n or 1  # what subjects of many repeats have in common, forests are asked once
+    for first in range(0, repeats, batch):
+        some = range(repeats)[first : first + batch]
+        control, treated = (
+            future["income"].to_numpy().reshape(len(some), n, horizon)[..., -1]
+            for future in _futures(simulator, world, horizon, seed, arms, some)
+        )
+        for k, difference in enumerate(treated - control, start=first + 1):
+            # Welford's recurrence: exact means and variances without keeping every difference.
+            step = difference - mean
+            mean += step / k
+            squares += step * (difference - mean)
+    return TrueEffects(mean, squares / (repeats - 1), repeats)
+
+
+def _futures(simulator, world, horizon, seed, arms, repeats=range(1)) -> list[pd.DataFrame]:
+    """Run the world on from the treatment, in both arms, each repeat with subjects of its own."""
+    check_known("step", TREATED_STEP, world["t"].unique())
+    before, now = (world[world["t"] == t] for t in (0, TREATED_STEP))
+    first, rows = repeats.start * len(now), np.tile(np.arange(len(now)), len(repeats))
+    before, now = before.iloc[rows], now.iloc[rows]
     # All that comes before studies stays as it was; income of step 1 already depends on them.
     names = [name for name in simulator.kinds_ if name not in ("studies", "income")]
-    past, n = {name: {TREATED_STEP: now[name].array} for name in names}, len(now)
-    mean, squares = np.zeros(n), np.zeros(n)
-    for k in range(repeats):
-        incomes = []
-        for arm in arms:
-            do = past | {"studies": {TREATED_STEP: arm}}
-            future = simulator.sample(None, horizon, seed, do, start=before, first=k * n)
-            incomes.append(future.loc[future["t"] == horizon - 1, "income"].to_numpy())
-        difference = incomes[1] - incomes[0]
-        # Welford's recurrence: exact means and variances without keeping every difference.
-        step = difference - mean
-        mean += step / (k + 1)
-        squares += step * (difference - mean)
-    return TrueEffects(mean, squares / (repeats - 1), repeats)
+    past = {name: {TREATED_STEP: now[name].array} for name in names}
+    worlds = [past | {"studies": {TREATED_STEP: arm}} for arm in arms]
+    return [simulator.sample(None, horizon, seed, do, before, first) for do in worlds]
 
 
 class _MadeBy:
@@ -173,8 +182,9 @@ def _seen(made_by, n, horizon, seed) -> dict:
 
 @cached
 def _done(made_by, n, horizon, seed, arms, repeats, truth_seed) -> dict:
-    sample, truth = made_by.simulator.sample, None
-    worlds = [sample(n, horizon, seed, {"studies": {TREATED_STEP: arm}}) for arm in arms]
-    if repeats:  # the past is the same in both arms
-        truth = true_effects(made_by.simulator, worlds[0], repeats, horizon, truth_seed, arms)
-    return {"control": cohort(worlds[0]), "treated": cohort(worlds[1]), "truth": truth}
+    simulator = made_by.simulator
+    world = simulator.sample(n, TREATED_STEP + 1, seed)
+    control, treated = map(cohort, _futures(simulator, world, horizon, seed, arms))
+    again = (simulator, world, repeats, horizon, truth_seed, arms)
+    truth = true_effects(*again) if repeats else None
+    return {"control": control, "treated": treated, "truth": truth}

@@ -140,13 +140,12 @@ def test_a_cohort_takes_each_variable_from_its_own_step():
             "income": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
         }
     )
-    table = cohort(world, step=1, outcome_step=2)
+    table = cohort(world)
     assert table.index.tolist() == [4, 5]
     assert table["age"].tolist() == [21, 61]
     assert table["studies"].tolist() == ["b", "e"]
     assert table["studies_prev"].tolist() == ["a", "d"]
     assert table["income_prev"].tolist() == [1.0, 4.0]
     assert table["income"].tolist() == [3.0, 6.0]
-    with pytest.raises(InputError, match="step 6 was not sampled: expected one of 0, 1, 2"):
-        cohort(world, outcome_step=6)
-    assert cohort(world)["income"].tolist() == [3.0, 6.0], "by default the last step"
+    with pytest.raises(InputError, match="step 1 is unknown: expected 0"):
+        cohort(world[world["t"] == 0])

@@ -27,21 +27,18 @@ def frame(errors, r2, name="t-ridge"):
 def test_a_number_of_the_paper_is_inside_if_one_more_sample_might_give_it():
     # The paper: an error of 1 696 of either sign, and an R² of 0.24.
     samples = frame([-2_000, -1_500, -1_000], [0.231, 0.232, 0.230])
-    spread = beside_other_samples(samples, names={})
-    error, r2 = (
-        spread.loc["t-ridge", "error of the ATE, $"],
-        spread.loc["t-ridge", "R² of the CATE"],
-    )
+    spread = beside_other_samples(samples).loc["T-learner (Ridge)"]
+    error, r2 = spread.loc["error of the ATE, $"], spread.loc["R² of the CATE"]
     # Mean and standard deviation are -1 500 and 500; t with two degrees of freedom is 4.303.
     assert error["to"] == pytest.approx(-1_500 + 4.3027 * 500 * (4 / 3) ** 0.5, rel=1e-4)
     assert error["inside"]
     assert r2["to"] == pytest.approx(0.231 + 4.3027 * 0.001 * (4 / 3) ** 0.5, rel=1e-4)
     assert r2["inside"], "0.24 may be 0.2351 before rounding"
-    assert spread.loc[("t-ridge", "R² by education"), "paper"] == 0.02
-    assert spread.loc[("t-ridge", "R² by education"), "to"] == pytest.approx(r2["to"] - 0.2)
-    far = beside_other_samples(frame([-100, 0, 100], [0.2, 0.2001, 0.1999]), names={"t-ridge": "T"})
+    assert spread.loc["R² by education", "paper"] == 0.02
+    assert spread.loc["R² by education", "to"] == pytest.approx(r2["to"] - 0.2)
+    far = beside_other_samples(frame([-100, 0, 100], [0.2, 0.2001, 0.1999]))
     assert not far["inside"].any()
-    assert set(far.index.get_level_values("estimator")) == {"T"}
+    assert set(far.index.get_level_values("estimator")) == {"T-learner (Ridge)"}
 
 
 def test_what_the_paper_does_not_have_is_left_out():
@@ -78,7 +75,7 @@ def test_the_table_has_both_and_brackets():
     rows = [("R²", 0.5, np.nan, np.nan), ("cross-validation", 0.9, np.nan, np.nan)]
     rows += [("AE", 3.0, 1.0, 1_234.5), ("R² by group", -0.5, np.nan, np.nan)]
     ours = pd.DataFrame([("t-ridge", *row) for row in rows], columns=names)
-    row = beside_the_paper(ours, names={"t-ridge": "Mine"}).loc["Mine"]
+    row = beside_the_paper(ours).loc["T-learner (Ridge)"]
     assert row["error of the ATE, $", "ours"] == "3 (1, 1,234)"
     assert row["error of the ATE, $", "paper"] == "1,696 (1,213, 2,164)"
     assert row["R² of the CATE", "ours"] == "0.50"
@@ -92,7 +89,7 @@ def test_the_table_has_both_and_brackets():
 
 def test_a_table_that_the_paper_does_not_have_is_refused_in_a_sentence():
     nothing = pd.DataFrame(columns=["estimator", "metric", "value", "lower", "upper"])
-    with pytest.raises(InputError, match="'Table 9' of the paper is unknown: expected one of Tab"):
+    with pytest.raises(InputError, match="paper 'Table 9' is unknown: expected one of Tab"):
         beside_the_paper(nothing, table_of_paper="Table 9")
 
 

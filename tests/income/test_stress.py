@@ -46,7 +46,8 @@ def test_a_stress_leaves_the_test_subjects_and_their_truth(study, name):
 
 
 def test_sample_size_and_horizon_change_nothing_else(study):
-    fewer, later = stress.sample_size(study, 700), stress.horizon(study, 4)
+    fewer = stress.STRESSES["sample size"][0](study, 700)
+    later = stress.STRESSES["horizon"][0](study, 4)
     pd.testing.assert_frame_equal(fewer.observational, study.observational.head(700))
     before = study.observational.columns.drop("income")
     pd.testing.assert_frame_equal(later.observational[before], study.observational[before])
@@ -176,7 +177,7 @@ def test_the_whole_way(studies, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path))
     estimators = ["ipw-true", "t-ridge"]
     table = stress_test(studies, "sample size", [500, 1_000], estimators)
-    assert capsys.readouterr().err.startswith("sample size, 1 of 2: 500, ")
+    assert capsys.readouterr().err.startswith("1 of 2: ipw-true, ")
     assert len(table) == 2 * 2 * 2
     assert (table["absolute error"] == table["error"].abs()).all()
     assert table.loc[table["estimator"] == "ipw-true", "R²"].isna().all()

@@ -49,6 +49,18 @@ def test_the_truth_is_the_same_whatever_was_done_to_the_subjects(drawn, simulato
     np.testing.assert_array_equal(again.variance, drawn.truth.variance)
 
 
+@pytest.mark.parametrize("block", [1, 250])
+def test_the_truth_does_not_depend_on_how_many_futures_are_run_at_a_time(
+    simulator, monkeypatch, block
+):
+    world = simulator.sample(100, horizon=2, seed=1)
+    expected = true_effects(simulator, world, 5, horizon=3)
+    monkeypatch.setattr(study, "BLOCK", block)
+    found = true_effects(simulator, world, 5, horizon=3)
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.variance, expected.variance)
+
+
 def test_test_subjects_are_others_than_the_seen_and_the_same_in_both_arms(drawn, simulator):
     before = list(FULL_ADJUSTMENT)
     pd.testing.assert_frame_equal(drawn.control[before], drawn.treated[before])
@@ -163,7 +175,7 @@ def test_what_is_refused(simulator, changes, message):
 def test_one_study_is_not_several_and_a_world_has_two_steps(simulator):
     with pytest.raises(InputError, match="n_studies must be a whole number of at least 2: found 1"):
         next(draw_studies(None, 10, 1))
-    with pytest.raises(InputError, match="must have every subject at steps 0 and 1"):
+    with pytest.raises(InputError, match="step 1 is unknown: expected 0"):
         true_effects(simulator, simulator.sample(5), 2)
 
 
