@@ -30,8 +30,6 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
     spine = {node: (-0.35, places[node][1]) for node in tree}
     bottom = places[chain.leaf][1]
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), sharey=True)
-    left.set_title("causal graph", loc="center")
-    right.set_title("cut tree", loc="center")
     # Arrows end at the circles; matplotlib counts this in points.
     edge = {"color": "#8A9299", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
     for cause, effect in chain.graph.edges:
@@ -42,13 +40,11 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
         width = 0.48 * (tree.index(effect) - tree.index(cause) - 1)
         arrow(right, (x, y), (x, end), 2 * width / (end - y), **edge)
         if pns is not None:
-            text, box = (
-                f"{pns[cause, effect]:.2g}",
-                {"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-            )
-            right.text(x + width, (y + end) / 2, text, size=9, ha="center", va="center", bbox=box)
-    for axes, nodes in ((left, places), (right, spine)):
+            look = {"bbox": {"fc": "white", "ec": "none", "pad": 0.8}, "size": 9, "ha": "center"}
+            right.text(x + width, (y + end) / 2, f"{pns[cause, effect]:.2g}", va="center", **look)
+    for axes, title, nodes in ((left, "causal graph", places), (right, "cut tree", spine)):
         axes.set(aspect="equal", xlim=(-WIDTH / 4, WIDTH / 4), ylim=(bottom - 0.25, 0.25))
+        axes.set_title(title, loc="center")
         axes.set_axis_off()
         for node, place in nodes.items():
             edgecolor, face = (COLOURS[0], "#D6E8F5") if node in tree else (INK, "white")
@@ -80,18 +76,16 @@ def responses(quantities: pd.DataFrame) -> Figure:
     return bars(table, "pair", title, "response", stacked=True, colours=colours, xlim=(0, 100))
 
 
-@drawn_quietly
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
     """Draw which share of the values is smaller, on a logarithmic axis with a dashed mark."""
     parts = []
     for name, sample in values.items():
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
         parts.append(pd.DataFrame({quantity: x, "value": below, "of": name}))
+    parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "of": ""}))
     table, title = pd.concat(parts).assign(unit="% of worlds below"), f"{quantity}, world by world"
-    options = {"look": {"drawstyle": "steps-post"}, "xscale": "log", "ylim": (0, 100)}
-    figure = lines(table, quantity, title, "of", height=2.4, **options)
-    figure.axes[0].axvline(mark, **REFERENCE)
-    return figure
+    options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.4}
+    return lines(table, quantity, title, "of", xscale="log", ylim=(0, 100), **options)
 
 
 @drawn_quietly
@@ -100,18 +94,16 @@ def convergence(errors: pd.DataFrame) -> Figure:
 
     Both axes logarithmic: an error that falls as one over the root of n is a straight line.
     """
-    names = {"low": "lower", "high": "upper"}
-    expected = errors.rename(columns=names).assign(value=errors["expected"], of="expected")
-    measured = pd.DataFrame({"value": errors["error"], "of": "measured"})
-    table = pd.concat([expected, measured]).rename_axis("number of samples n").reset_index()
+    names = {"low": "lower", "high": "upper", "expected": "value"}
+    parts = {"expected": errors.rename(columns=names), "measured": errors[["error"]]}
+    parts["measured"] = parts["measured"].set_axis(["value"], axis=1)
+    table = pd.concat(parts, names=["of", "number of samples n"]).reset_index()
     looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
     options = {"looks": looks, "height": 2.4, "xscale": "log", "yscale": "log"}
     table, title = table.assign(unit="error of the PNS"), "More samples, smaller errors"
     figure = lines(table, "number of samples n", title, "of", **options)
-    axis = figure.axes[0].yaxis
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("")
+    figure.axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    figure.axes[0].yaxis.set_minor_formatter("")
     return figure
 
 
@@ -123,9 +115,8 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     """
     found = {name: one.quantities.query("quantity == 'ATE'") for name, one in scores.items()}
     table = pd.concat(found, names=["reasoner"]).reset_index("reasoner")
-    tasks = table.groupby(["reasoner", "task"])
-    root, leaf = tasks["cause"].transform("min"), tasks["effect"].transform("max")
-    whole = (table["cause"] == root) & (table["effect"] == leaf)
+    span = table["effect"] - table["cause"]
+    whole = span == span.groupby([table["reasoner"], table["task"]]).transform("max")
     table["pair"] = whole.map({False: "parts", True: "whole"})
     names = {"answers": "value", "exact": "exact ATE"}
     table = table.rename(columns=names).sort_values("pair", kind="stable")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from lib.errors import InputError, one_of
+from lib.errors import check_known
 from lib.plots import DOTS, INK, intervals, lines
 
 
@@ -25,15 +25,11 @@ def ranking(
     ['T', 'S']
     """
     table = pd.concat(runs, names=["run"]).reset_index("run").assign(unit=unit)
-    known = list(table["metric"].unique())
-    if metric not in known:
-        raise InputError(f"metric {metric!r} is unknown: {one_of(known)}")
-    table = table[(table["metric"] == metric) & table["value"].notna()]
+    check_known("metric", metric, table["metric"].unique())
+    table = table[(table["metric"] == metric) & table["value"].notna()].set_index("estimator")
     first = table[table["run"] == next(iter(runs))]
-    order = list(first.sort_values("value", ascending=not metric.startswith("R²"))["estimator"])
-    table = table[table["estimator"].isin(order)]
-    table = table.sort_values("estimator", key=lambda row: row.map(order.index), kind="stable")
-    table = table.replace({"estimator": dict(names)})
+    order = first.sort_values("value", ascending=not metric.startswith("R²")).index
+    table = table.loc[order].rename(index=names).reset_index()
     return intervals(table, "estimator", "Estimators, the best first", "run", **options)
 
 
@@ -65,19 +61,16 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     is its name up to the first hyphen.
     """
     below, place = f"R² below {floor:g}".replace("-", "−"), "place by the criterion, 1 is picked"
-    family = table.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
-    shown = pd.DataFrame({"value": table["R²"].clip(lower=floor), "unit": "R² of effects"})
-    shown["of"] = family.where(table["R²"] >= floor, below)
-    parts = {}
-    for name in table.columns.drop("R²"):
-        placed = shown.assign(**{place: table[name].rank()})
-        picked = placed.loc[[table[name].idxmin()]].assign(of="picked")
-        parts[name] = pd.concat([placed, picked])
-    both = pd.concat(parts, names=["criterion"]).reset_index("criterion")
+    shown = table.melt("R²", var_name="criterion", ignore_index=False)
+    shown[place] = shown.groupby("criterion", sort=False)["value"].rank(method="first")
+    family = shown.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
+    shown["of"] = family.where(shown["R²"] >= floor, below)
+    shown = pd.concat([shown, shown[shown[place] == 1].assign(of="picked")])
+    shown = shown.assign(value=shown["R²"].clip(lower=floor), unit="R² of effects")
     ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
     looks = {below: {"marker": "v", "color": INK}, "picked": ring}
     options = {"columns": 2, "look": DOTS, "looks": looks, "line": {"best": table["R²"].max()}}
-    return lines(both, place, "What each criterion puts first", "of", "criterion", **options)
+    return lines(shown, place, "What each criterion puts first", "of", "criterion", **options)
 
 
 def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:

@@ -20,10 +20,10 @@ def error_curves(table: pd.DataFrame, label: str, names: Mapping[str, str] = {})
     for metric, unit, scale in (("error", "error, $1,000", 1_000), ("R²", "R²", 1)):
         means = curve(table, metric).rename(columns={"mean": "value"}).reset_index()
         each = table.dropna(subset=metric).rename(columns={metric: "value"})
-        for part in (means.assign(of=means["stress"]), each.assign(of="one study")):
-            scaled = part.filter(["value", "lower", "upper"]) / scale
-            panel = part["estimator"].replace(names) + (", R²" if unit == "R²" else "")
-            parts.append(part.assign(unit=unit, panel=panel, **scaled))
+        part = pd.concat([means.assign(of=means["stress"]), each.assign(of="one study")])
+        part[["value", "lower", "upper"]] /= scale
+        panel = part["estimator"].replace(names) + (", R²" if unit == "R²" else "")
+        parts.append(part.assign(unit=unit, panel=panel))
     both = pd.concat(parts, ignore_index=True)
     beside = 0.2 * (both["stress"].map(kinds.index) - (len(kinds) - 1) / 2)
     both[label] = both["level"].map(levels.index) + beside
