@@ -1,8 +1,9 @@
 """Figures in one quiet style: a few shapes, and what the chapters draw with them.
 
 :func:`intervals`, :func:`lines` and :func:`bars` take a tidy table. It has one row a value: the
-column `value`, its range from `lower` to `upper` where there is one, its `unit`, and further
-columns that say where it belongs. :func:`causal_graph` and :func:`heat_map` are shapes, too.
+column `value`, its range from `lower` to `upper` where there is one, its `unit`, the `series` of
+the legend and the `panel` that it belongs to. :func:`causal_graph` and :func:`heat_map` are
+shapes, too.
 
 No figure manager holds the figures: the last expression of a cell is shown once. Colours are
 those of Okabe and Ito (2008), which colour-blind readers tell apart:
@@ -10,24 +11,21 @@ https://jfly.uni-koeln.de/color/
 """
 
 import functools
-import itertools
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
+from lib import ROOT
 from lib.errors import check_known
 
-FILE = Path(__file__).with_name("book.mplstyle")
-STYLE = mpl.rc_params_from_file(FILE, use_default_template=False)
+STYLE = mpl.rc_params_from_file(ROOT / "lib/book.mplstyle", use_default_template=False)
 COLOURS = STYLE["axes.prop_cycle"].by_key()["color"]
 INK, FAINT = STYLE["text.color"], "#C9CED3"
 
@@ -70,24 +68,22 @@ def shape(draw: Callable) -> Callable[..., Figure]:
     """Let a function that draws one panel of a tidy table draw a figure of several.
 
     `place` is the column on the other axis than that of the values; its name labels that axis
-    if it holds numbers, and names have a row each. `series` and `panel` are the columns for the
-    legend and the panels, of which `columns` stand beside each other. Their horizontal scale is
-    `shared`, and that of the values among panels of one unit. `height` is theirs, in inches.
+    if it holds numbers, and names have a row each. At most `columns` panels stand beside each
+    other. Their horizontal scale is `shared`, and that of the values among panels of one unit.
+    `height` is theirs, in inches. `line` maps what the legend says to values that are dashed lines.
     What is left over are properties of the axes, such as `xlim`.
     """
 
     @drawn_quietly
     @functools.wraps(draw)
-    def drawn(
-        table, place, title, series=None, panel=None, columns=1, shared=True, height=None, **options
-    ):
-        labels = table[series] if series else pd.Series("", table.index)
-        table = table.assign(series=pd.Categorical(labels, labels.unique()))
-        table = table.assign(panel=table[panel] if panel else "", unit=table.get("unit", ""))
+    def drawn(table, place, title, columns=1, shared=True, height=None, line=None, **options):
+        table = table.assign(**{name: table.get(name, "") for name in ("series", "panel", "unit")})
+        table["series"] = pd.Categorical(table["series"], table["series"].unique())
         if in_rows := not pd.api.types.is_numeric_dtype(table[place]):
             table[place] = table[place].astype(str)  # of a categorical, without absent levels
         parts = table.groupby("panel", sort=False)
         sizes = parts[place].nunique()
+        columns = min(columns, len(sizes))
         heights = [height or (0.5 + 0.26 * size if in_rows else 1.75) for size in sizes]
         rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
         figure, of_unit = plt.figure(figsize=(WIDTH, sum(rows))), {}
@@ -100,6 +96,9 @@ def shape(draw: Callable) -> Callable[..., Figure]:
             first = of_unit.setdefault((shared and not in_rows and unit) or i, axes)
             axes.sharex(figure.axes[0] if shared else axes)
             axes.sharey(first)
+            axes.grid(axis="x" if in_rows else "both")
+            for label, value in (line or {}).items():
+                (axes.axvline if in_rows else axes.axhline)(value, label=label, **REFERENCE)
             draw(axes, part, place, **options)
             if axes.get_yscale() == "log":
                 axes.yaxis.set_major_formatter("{x:,g}")
@@ -118,9 +117,8 @@ def _head(figure: Figure, title: str) -> None:
     """Write a title, and below it the legend, above all panels, and make room for them."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     beside = 3 if max(map(len, labels), default=0) <= 12 else 2
-    font = {"weight": "bold", "size": STYLE["legend.title_fontsize"]}
     place = {"loc": "outside upper left", "alignment": "left", "ncols": beside}
-    figure.legend(handles, labels, title=title, title_fontproperties=font, **place)
+    figure.legend(handles, labels, title=title, **place).get_title().set_weight("bold")
     figure.set_figheight(figure.get_figheight() + 0.35 + 0.22 * -(-len(labels) // beside))
 
 
@@ -132,11 +130,10 @@ def _range(table: pd.DataFrame) -> np.ndarray | None:
 
 
 @shape
-def intervals(axes, table, row, looks: Mapping = {}, line: Mapping = {}, **axis):
+def intervals(axes, table, row, looks: Mapping = {}, **axis):
     """Draw a dot for each row, the first at the top, with its range as a line.
 
-    `line` maps what the legend says to values that are dashed lines, and `looks` a series to
-    keywords of :meth:`matplotlib.axes.Axes.errorbar`.
+    `looks` maps a series to keywords of :meth:`matplotlib.axes.Axes.errorbar`.
 
     Examples
     --------
@@ -145,23 +142,20 @@ def intervals(axes, table, row, looks: Mapping = {}, line: Mapping = {}, **axis)
     ['T', 'S']
     """
     rows = list(table[row].unique())
-    for name, value in line.items():
-        axes.axvline(value, label=name, **REFERENCE)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
         marker = {"marker": "oD"[k % 2], "fillstyle": ("full", "none")[k % 2]}
         look = {"label": name, "color": COLOURS[k], "linestyle": ""} | marker | looks.get(name, {})
         axes.errorbar(part["value"], part[row].map(rows.index), xerr=_range(part), **look)
     axes.set_yticks(range(len(rows)), rows)
-    axes.grid(axis="x")
     axes.set(ylim=(len(rows) - 0.4, -0.6), **axis)
 
 
 @shape
-def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, line: Mapping = {}, **axis):
+def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
     """Draw a line for each series, its range as a band; of a series with markers, as bars.
 
-    `line` maps what the legend says to values that are dashed lines. Keywords of
-    :meth:`matplotlib.axes.Axes.plot` are `look` for all series and `looks` for the one named.
+    Keywords of :meth:`matplotlib.axes.Axes.plot` are `look` for all series and `looks` for the
+    one named.
 
     Examples
     --------
@@ -170,8 +164,6 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, line: Mapping
     >>> figure.axes[0].lines[0].get_ydata().tolist(), figure.axes[0].get_ylabel()
     ([20.0, 21.0], 'years')
     """
-    for name, value in line.items():
-        axes.axhline(value, label=name, **REFERENCE)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
         dashes = ("-", "--", "-.", ":")[k % 4]  # lines that coincide stay visible
         style = {"label": name, "color": COLOURS[k % len(COLOURS)], "linestyle": dashes}
@@ -186,7 +178,6 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, line: Mapping
             axes.fill_between(part[x], part["lower"], part["upper"], **band)
     if pd.api.types.is_integer_dtype(table[x]):
         axes.locator_params(axis="x", nbins=9, integer=True)
-    axes.grid()
     axes.set(**axis)
 
 
@@ -196,8 +187,8 @@ def bars(axes, table, row, stacked: bool = False, colours: Sequence[str] = COLOU
 
     Examples
     --------
-    >>> table = pd.DataFrame({"who": "coin", "cell": ["valid", "invalid"], "value": [70.0, 30.0]})
-    >>> figure = bars(table, "who", "Shares", series="cell", stacked=True)
+    >>> table = pd.DataFrame({"who": "coin", "series": ["valid", "invalid"], "value": [70.0, 30.0]})
+    >>> figure = bars(table, "who", "Shares", stacked=True)
     >>> [float(bar.get_x()) for bar in figure.axes[0].patches]
     [0.0, 70.0]
     """
@@ -205,8 +196,7 @@ def bars(axes, table, row, stacked: bool = False, colours: Sequence[str] = COLOU
     wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours, legend=False)
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x")
-    axes.set(ylabel="", **axis)
+    axes.set(**axis)
 
 
 @drawn_quietly
@@ -255,7 +245,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     return figure
 
 
-def arrow(axes: Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -> None:
+def arrow(axes: plt.Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -> None:
     """Draw an arrow from place to place; a bend of 1 makes an arc half as wide as it is long."""
     look = {"mutation_scale": 9, "shrinkA": 0, "shrinkB": 0} | look
     look |= {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={bend}"}
@@ -276,8 +266,8 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "") -> Figure:
     shown = table.rename(index=str, columns=str)
     look = {"cmap": "Blues", "vmin": 0, "vmax": 100, "edgecolor": STYLE["grid.color"]}
     axes.pcolormesh(shown.columns, shown.index, shown, **look)
-    for row, column in itertools.product(shown.index, shown.columns):
-        if (value := shown.loc[row, column]) > 0:
+    for (row, column), value in np.ndenumerate(shown):
+        if value > 0:
             text, colour = f"{value:.0f}" if value >= 1 else "<1", "white" if value > 55 else INK
             axes.text(column, row, text, ha="center", va="center", size=10, color=colour)
     axes.tick_params(length=0)
@@ -288,11 +278,12 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "") -> Figure:
     return figure
 
 
-def _together(frames: Tables, variables: Iterable[str], key: str) -> pd.DataFrame:
-    """Put frames below each other, with a column that names the frame, all with the variables."""
-    for name, variable in itertools.product(frames, variables):
-        check_known(f"variable of {name}", variable, frames[name])
-    return pd.concat(frames, names=[key]).reset_index(key)
+def _together(frames: Tables, variables: Iterable[str]) -> pd.DataFrame:
+    """Put frames with these variables below each other; `series` says which a row is from."""
+    for name, frame in frames.items():
+        for variable in variables:
+            check_known(f"variable of {name}", variable, frame)
+    return pd.concat(frames, names=["series"]).reset_index("series")
 
 
 def histograms(
@@ -303,19 +294,18 @@ def histograms(
     Unless the edges of the bins are given, the axis is cut at the 0.5 and 99.5 percentiles of
     the cohorts together, and whole numbers fall into bins of whole width.
     """
-    everyone, parts = _together(cohorts, variables, "cohort"), []
+    everyone, parts = _together(cohorts, variables), []
     for variable in variables:
         edges = _edges(everyone[variable]) if bins is None else bins
         panel = f"{variable}, {UNITS[variable]}" if variable in UNITS else variable
-        for name, values in everyone.groupby("cohort", sort=False)[variable]:
-            shares = 100 * np.histogram(values, edges)[0] / len(values)
+        for name, cohort in cohorts.items():
+            shares = 100 * np.histogram(cohort[variable], edges)[0] / max(1, len(cohort))
             # A step reaches from its own edge to the next one; the first and the last start at 0.
             steps = pd.DataFrame({"": [edges[0], *edges], "value": [0, *shares, 0]})
-            parts.append(steps.assign(cohort=name, panel=panel, unit="%"))
+            parts.append(steps.assign(series=name, panel=panel, unit="%"))
     table = pd.concat(parts).assign(lower=0, upper=lambda steps: steps["value"])
     look = {"drawstyle": "steps-post", "linestyle": "-", "linewidth": 1.5}
-    frame = {"columns": min(2, len(variables)), "shared": False, "look": look}
-    return lines(table, "", title, "cohort", "panel", **frame, **options)
+    return lines(table, "", title, columns=2, shared=False, look=look, **options)
 
 
 def _edges(values: pd.Series) -> np.ndarray:
@@ -332,20 +322,18 @@ def levels(cohorts: Tables, variables: Sequence[str], title: str) -> Figure:
     Of a variable with more than 16 levels, the six that are most frequent are drawn, and the
     others together.
     """
-    everyone, parts = _together(cohorts, variables, "cohort"), []
+    everyone, parts = _together(cohorts, variables), []
     for variable in variables:
         taken = everyone[variable].astype("category")
         frequent = taken.value_counts().index
         if len(frequent) > MOST_LEVELS:
             others = f"{len(frequent) - FEW_LEVELS} others"
             taken = taken.cat.set_categories([*frequent[:FEW_LEVELS], others]).fillna(others)
-        shares = pd.crosstab(taken, everyone["cohort"], normalize="columns", dropna=False)
-        parts.append(shares[[*cohorts]].melt(ignore_index=False).assign(variable=variable))
-    table = pd.concat(parts).rename_axis("level").reset_index()
-    table["level"] = [textwrap.shorten(str(level), 18) for level in table["level"]]
-    table = table.assign(value=100 * table["value"], unit="% of each group")
-    frame = {"columns": min(2, len(variables)), "shared": False}
-    return bars(table, "level", title, "cohort", "variable", **frame)
+        shares = 100 * pd.crosstab(taken, everyone["series"], normalize="columns", dropna=False)
+        parts.append(shares[[*cohorts]].melt(ignore_index=False).assign(panel=variable))
+    table = pd.concat(parts).rename(index=lambda level: textwrap.shorten(str(level), 18))
+    table = table.rename_axis("level").reset_index().assign(unit="% of each group")
+    return bars(table, "level", title, columns=2, shared=False)
 
 
 def overlap(groups: Mapping[str, pd.Series]) -> Figure:
@@ -367,14 +355,14 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
     check_known(f"level of {outcome}", level, frame[outcome].cat.categories)
     reached = 100 * (frame[outcome] == level)
     parts = {name: reached.groupby(frame[name], observed=True).agg(["mean", "size"]) for name in by}
-    table = pd.concat(parts, names=["variable", "level"]).reset_index()
+    table = pd.concat(parts, names=["panel", "level"]).reset_index()
     table = table[table["size"] >= 30]  # below, the normal interval means little
     value = table["mean"]
     half = 1.96 * np.sqrt(value * (100 - value) / table["size"])
     unit = "% of the subjects with this level"
     table = table.assign(value=value, lower=value - half, upper=value + half, unit=unit)
-    frame = {"columns": min(2, len(by)), "line": {"everyone": reached.mean()}}
-    return intervals(table, "level", f"Who has {outcome} {level}", panel="variable", **frame)
+    title, line = f"Who has {outcome} {level}", {"everyone": reached.mean()}
+    return intervals(table, "level", title, columns=2, line=line)
 
 
 def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:
@@ -383,20 +371,18 @@ def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:
     Tables are long frames with a column `t`. A panel shows a variable: one that maps to None as
     a number, and any other by the share of the level that it maps to.
     """
-    everyone, parts = _together(worlds, ["t", *of], "world"), []
+    everyone = _together(worlds, ["t", *of])
     for variable, level in of.items():
-        values = everyone[variable] if level is None else 100 * (everyone[variable] == level)
-        steps = values.groupby([everyone["world"], everyone["t"]], sort=False)
-        if level is None:
-            part = steps.describe().rename(
-                columns={"mean": "value", "25%": "lower", "75%": "upper"}
-            )
-            label, unit = "mean and middle 50%", UNITS.get(variable, "")
-        else:
-            part, label, unit = steps.mean().to_frame("value"), level, "% of subjects"
-        parts.append(part.assign(panel=f"{variable}: {label}", unit=unit))
-    table = pd.concat(parts).rename_axis(["world", "step t"]).reset_index()
-    return lines(table, "step t", "The same subjects in every world", "world", "panel")
+        if level is not None:
+            everyone[variable] = 100 * (everyone[variable] == level)
+    table = everyone.melt(["series", "t"], list(of), "panel")
+    table = table.groupby(["panel", "series", "t"], sort=False)["value"].describe().reset_index()
+    names = {"mean": "value", "25%": "lower", "75%": "upper", "t": "step t"}
+    table, level = table.rename(columns=names), table["panel"].map(of)
+    table[["lower", "upper"]] = table[["lower", "upper"]].where(level.isna())
+    table["unit"] = table["panel"].map(UNITS).where(level.isna(), "% of subjects").fillna("")
+    table["panel"] += ": " + level.fillna("mean and middle 50%")
+    return lines(table, "step t", "The same subjects in every world")
 
 
 @drawn_quietly
@@ -405,18 +391,16 @@ def one_subject(worlds: Tables, subject: int, variables: Sequence[str]) -> Figur
 
     Of a categorical variable, the levels that the subject visits stand on the vertical axis.
     """
-    everyone, parts, visited = _together(worlds, ["subject", "t", *variables], "world"), [], {}
+    everyone, visited = _together(worlds, ["subject", "t", *variables]), {}
     for name, world in worlds.items():
         check_known(f"subject of {name}", subject, world["subject"].unique())
     life = everyone[everyone["subject"] == subject].rename(columns={"t": "step t"})
-    for variable in variables:
-        values = life[variable]
-        if not pd.api.types.is_numeric_dtype(values):
-            values, visited[variable] = pd.factorize(values, sort=True)
-        parts.append(life.assign(value=values, panel=variable, unit=UNITS.get(variable, "")))
-    table, title = pd.concat(parts), f"Subject {subject} in every world"
-    options = {"height": 1.3, "look": {"drawstyle": "steps-mid"}}
-    figure = lines(table, "step t", title, "world", "panel", **options)
+    for variable in life[variables].select_dtypes(exclude="number"):
+        life[variable], visited[variable] = pd.factorize(life[variable], sort=True)
+    table = life.melt(["series", "step t"], variables, "panel")
+    table["unit"] = table["panel"].map(UNITS).fillna("")
+    title, look = f"Subject {subject} in every world", {"drawstyle": "steps-mid"}
+    figure = lines(table, "step t", title, height=1.3, look=look)
     spread = table.groupby(["panel", "step t"])["value"].agg(np.ptp)
     for axes, variable in zip(figure.axes, variables, strict=True):
         for step in spread[variable].index[spread[variable] > 0]:

@@ -52,13 +52,13 @@ def tick_labels(axes):
 @pytest.fixture
 def every_shape(graph):
     """One drawing of each shape, as a function without arguments."""
-    tidy = pd.DataFrame({"row": ["a", "b"], "t": [0, 1], "value": [1.0, 2.0], "of": ["x", "y"]})
+    tidy = pd.DataFrame({"row": ["a", "b"], "t": [0, 1], "value": [1.0, 2.0], "series": ["x", "y"]})
     tidy = tidy.assign(lower=0.5, upper=3.0)
     return [
-        lambda: plots.intervals(tidy, "row", "Ranges", "of", line={"one": 1.0}),
-        lambda: plots.lines(tidy, "t", "A band", panel="of", columns=2),
-        lambda: plots.bars(tidy, "row", "Bars", "of", stacked=True),
-        lambda: plots.histograms({"all": tidy}, ["value"], "Steps"),
+        lambda: plots.intervals(tidy, "row", "Ranges", line={"one": 1.0}),
+        lambda: plots.lines(tidy.rename(columns={"series": "panel"}), "t", "A band", columns=2),
+        lambda: plots.bars(tidy, "row", "Bars", stacked=True),
+        lambda: plots.histograms({"all": tidy[["value"]]}, ["value"], "Steps"),
         lambda: plots.causal_graph(graph, into="income"),
         lambda: plots.heat_map(tidy[["value", "lower"]], "Heat"),
     ]
@@ -103,10 +103,10 @@ def test_every_shape_but_a_graph_has_a_title_and_tells_its_series_apart(every_sh
 
 def test_intervals_reach_from_lower_to_upper_and_values_are_where_they_belong():
     table = pd.DataFrame(
-        {"learner": ["T", "S", "T"], "of": ["a", "a", "b"], "value": [0.3, 0.1, 0.2]}
+        {"learner": ["T", "S", "T"], "series": ["a", "a", "b"], "value": [0.3, 0.1, 0.2]}
     )
     table = table.assign(lower=[0.2, 0.15, np.nan], upper=[0.5, 0.4, np.nan])
-    axes = plots.intervals(table, "learner", "R²", "of").axes[0]
+    axes = plots.intervals(table, "learner", "R²").axes[0]
     assert tick_labels(axes) == ["T", "S"]
     assert axes.yaxis_inverted()
     drawn = {
@@ -121,13 +121,13 @@ def test_intervals_reach_from_lower_to_upper_and_values_are_where_they_belong():
 
 
 def test_panels_of_one_unit_share_their_scale_and_others_do_not():
-    table = pd.DataFrame({"t": [0, 1] * 3, "of": np.repeat([*"abc"], 2)})
+    table = pd.DataFrame({"t": [0, 1] * 3, "panel": np.repeat([*"abc"], 2)})
     table = table.assign(value=[0, 1, 0, 5, 0, 1_000], unit=np.repeat(["%", "%", "dollars"], 2))
-    a, b, c = plots.lines(table, "t", "Shared", panel="of").axes
+    a, b, c = plots.lines(table, "t", "Shared").axes
     assert a.get_ylim() == b.get_ylim() != c.get_ylim()
     assert [axes.get_ylabel() for axes in (a, b, c)] == ["%", "%", "dollars"]
     assert [axes.get_title("left") for axes in (a, b, c)] == [*"abc"]
-    alone = plots.lines(table, "t", "Apart", panel="of", shared=False).axes
+    alone = plots.lines(table, "t", "Apart", shared=False).axes
     assert alone[0].get_ylim() != alone[1].get_ylim()
 
 
@@ -142,13 +142,13 @@ def test_dots_have_bars_and_lines_have_bands():
 
 
 def test_bars_stand_beside_or_after_each_other_in_the_order_of_the_table():
-    table = pd.DataFrame({"who": [*"bbaa"], "cell": [*"yxyx"], "value": [1.0, 2.0, 3.0, 4.0]})
-    stacked = plots.bars(table, "who", "", "cell", stacked=True).axes[0]
+    table = pd.DataFrame({"who": [*"bbaa"], "series": [*"yxyx"], "value": [1.0, 2.0, 3.0, 4.0]})
+    stacked = plots.bars(table, "who", "", stacked=True).axes[0]
     assert tick_labels(stacked) == ["b", "a"]
     assert [(bar.get_x(), bar.get_width()) for bar in stacked.patches] == [
         (0, 1), (0, 3), (1, 2), (3, 4)
     ]  # fmt: skip
-    beside = plots.bars(table, "who", "", "cell").axes[0]
+    beside = plots.bars(table, "who", "").axes[0]
     assert [bar.get_x() for bar in beside.patches] == [0, 0, 0, 0]
     y_of_b, y_of_a, x_of_b, x_of_a = (bar.get_y() + bar.get_height() / 2 for bar in beside.patches)
     assert -0.5 < y_of_b < 0 < x_of_b < 0.5 < y_of_a < 1 < x_of_a < 1.5

@@ -55,13 +55,11 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
 
 def _places(chain: Chain) -> dict[int, tuple[float, float]]:
     """Put cutpoints on a vertical line, and the nodes between them on arcs beside it."""
-    places, side = {}, 0.75
-    for first, size in zip(chain.cut_tree, chain.n_per_bcc, strict=False):
+    places = {}
+    for i, (first, size) in enumerate(zip(chain.cut_tree, chain.n_per_bcc, strict=False)):
         for k in range(size):
-            x = side * np.sin(np.pi * k / (size - 1))
+            x = 0.75 * (-1) ** i * np.sin(np.pi * k / (size - 1))
             places[first + k] = (float(x), -STEP * (first + k))
-        if size > 2:
-            side = -side
     return places
 
 
@@ -69,11 +67,11 @@ def responses(quantities: pd.DataFrame) -> Figure:
     """Draw how often each effect never, or always, is true, or follows its cause, in per cent."""
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = {"never": 1 - always - follows, "follows": follows, "always": always}
-    table = pd.concat(shares, names=["response"]).mul(100).rename("value").reset_index()
+    table = pd.concat(shares, names=["series"]).mul(100).rename("value").reset_index()
     table["pair"] = [f"{x} → {y}" for x, y in zip(table["cause"], table["effect"], strict=True)]
     table, colours = table.assign(unit="% of samples"), (FAINT, COLOURS[0], COLOURS[4])
     title = "How effects respond to their causes"
-    return bars(table, "pair", title, "response", stacked=True, colours=colours, xlim=(0, 100))
+    return bars(table, "pair", title, stacked=True, colours=colours, xlim=(0, 100))
 
 
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
@@ -81,11 +79,11 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
     parts = []
     for name, sample in values.items():
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
-        parts.append(pd.DataFrame({quantity: x, "value": below, "of": name}))
-    parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "of": ""}))
+        parts.append(pd.DataFrame({quantity: x, "value": below, "series": name}))
+    parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
     table, title = pd.concat(parts).assign(unit="% of worlds below"), f"{quantity}, world by world"
     options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.4}
-    return lines(table, quantity, title, "of", xscale="log", ylim=(0, 100), **options)
+    return lines(table, quantity, title, xscale="log", ylim=(0, 100), **options)
 
 
 @drawn_quietly
@@ -97,11 +95,11 @@ def convergence(errors: pd.DataFrame) -> Figure:
     names = {"low": "lower", "high": "upper", "expected": "value"}
     parts = {"expected": errors.rename(columns=names), "measured": errors[["error"]]}
     parts["measured"] = parts["measured"].set_axis(["value"], axis=1)
-    table = pd.concat(parts, names=["of", "number of samples n"]).reset_index()
+    table = pd.concat(parts, names=["series", "number of samples n"]).reset_index()
     looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
     options = {"looks": looks, "height": 2.4, "xscale": "log", "yscale": "log"}
     table, title = table.assign(unit="error of the PNS"), "More samples, smaller errors"
-    figure = lines(table, "number of samples n", title, "of", **options)
+    figure = lines(table, "number of samples n", title, **options)
     figure.axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     figure.axes[0].yaxis.set_minor_formatter("")
     return figure
@@ -114,15 +112,15 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     One dot for every pair of every task; root and leaf stand out. Right is the dashed diagonal.
     """
     found = {name: one.quantities.query("quantity == 'ATE'") for name, one in scores.items()}
-    table = pd.concat(found, names=["reasoner"]).reset_index("reasoner")
+    table = pd.concat(found, names=["panel"]).reset_index("panel")
+    table = table.rename(columns={"answers": "value", "exact": "exact ATE"})
     span = table["effect"] - table["cause"]
-    whole = span == span.groupby([table["reasoner"], table["task"]]).transform("max")
-    table["pair"] = whole.map({False: "parts", True: "whole"})
-    names = {"answers": "value", "exact": "exact ATE"}
-    table = table.rename(columns=names).sort_values("pair", kind="stable")
+    whole = span == span.groupby([table["panel"], table["task"]]).transform("max")
+    parts = {"parts": table[~whole], "whole": table[whole]}
+    table = pd.concat(parts, names=["series"]).reset_index("series")
     options = {"look": DOTS, "looks": {"parts": {"color": COLOURS[5]}}, "columns": 2, "height": 1.9}
     table, title = table.assign(unit="ATE of the answers"), "Answers and the truth"
-    figure = lines(table, "exact ATE", title, "pair", "reasoner", **options)
+    figure = lines(table, "exact ATE", title, **options)
     for axes in figure.axes:
         axes.axline((0, 0), slope=1, **REFERENCE)
     return figure
@@ -131,9 +129,9 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
 def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
     shares = {name: 100 * one.table["share"] for name, one in scores.items()}
-    table = pd.concat(shares, names=["reasoner", "cell"]).rename("value").reset_index()
-    table["cell"] = table["cell"].map(dict(enumerate(map(", ".join, CELLS))))
+    table = pd.concat(shares, names=["reasoner", "series"]).rename("value").reset_index()
+    table["series"] = table["series"].map(dict(enumerate(map(", ".join, CELLS))))
     # Blue is valid, orange invalid; the paler, the less consistent.
     colours = [COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF"]
     table, title = table.assign(unit="% of compositions"), "Who composes well"
-    return bars(table, "reasoner", title, "cell", stacked=True, colours=colours, xlim=(0, 100))
+    return bars(table, "reasoner", title, stacked=True, colours=colours, xlim=(0, 100))
