@@ -220,8 +220,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     rows = {name: -ROW * k for k, name in enumerate(order)}
     target, in_time = (into, 0), len(order) < len(nodes)
     width = 0.06 + 0.042 * max(map(len, order))  # inches, half of the widest box in 10 points
-    scale = min(1, 0.62 / width)
-    port = scale * width + 0.04
+    size, port = min(10, 6.2 / width), min(width, 0.62) + 0.04
     # One inch is one unit.
     left, bottom, top = -2.65 if in_time else -0.8, -ROW * len(order) + 0.1, 0.6 if in_time else 0.3
     figure = plt.figure(figsize=(WIDTH, top - bottom), layout="none")
@@ -238,7 +237,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
         stands_out = is_effect or graph.has_edge((name, step), target)
         box = {"boxstyle": "round,pad=0.3", "facecolor": "#FBE3D4" if is_effect else "white"}
         box |= {"edgecolor": COLOURS[1], "linewidth": 1.4} if stands_out else {"edgecolor": INK}
-        font = {"size": 10 * scale, "weight": "bold" if is_effect else "normal", "bbox": box}
+        font = {"size": size, "weight": "bold" if is_effect else "normal", "bbox": box}
         axes.text(2 * step, rows[name], name, ha="center", va="center", **font)
     for x, heading in ((-2, "previous step"), (0, "current step")) if in_time else ():
         axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")

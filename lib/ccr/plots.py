@@ -92,9 +92,8 @@ def convergence(errors: pd.DataFrame) -> Figure:
 
     Both axes logarithmic: an error that falls as one over the root of n is a straight line.
     """
-    names = {"low": "lower", "high": "upper", "expected": "value"}
-    parts = {"expected": errors.rename(columns=names), "measured": errors[["error"]]}
-    parts["measured"] = parts["measured"].set_axis(["value"], axis=1)
+    expected = errors.rename(columns={"low": "lower", "high": "upper", "expected": "value"})
+    parts = {"expected": expected, "measured": errors[["error"]].set_axis(["value"], axis=1)}
     table = pd.concat(parts, names=["series", "number of samples n"]).reset_index()
     looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
     options = {"looks": looks, "height": 2.4, "xscale": "log", "yscale": "log"}
