@@ -30,8 +30,6 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
     spine = {node: (-0.35, places[node][1]) for node in tree}
     bottom = places[chain.leaf][1]
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), sharey=True)
-    left.set_title("causal graph", loc="center")
-    right.set_title("cut tree", loc="center")
     # Arrows end at the circles; matplotlib counts this in points.
     edge = {"color": "#8A9299", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
     for cause, effect in chain.graph.edges:
@@ -42,13 +40,11 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
         width = 0.48 * (tree.index(effect) - tree.index(cause) - 1)
         arrow(right, (x, y), (x, end), 2 * width / (end - y), **edge)
         if pns is not None:
-            text, box = (
-                f"{pns[cause, effect]:.2g}",
-                {"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-            )
-            right.text(x + width, (y + end) / 2, text, size=9, ha="center", va="center", bbox=box)
-    for axes, nodes in ((left, places), (right, spine)):
+            look = {"bbox": {"fc": "white", "ec": "none", "pad": 0.8}, "size": 9, "ha": "center"}
+            right.text(x + width, (y + end) / 2, f"{pns[cause, effect]:.2g}", va="center", **look)
+    for axes, title, nodes in ((left, "causal graph", places), (right, "cut tree", spine)):
         axes.set(aspect="equal", xlim=(-WIDTH / 4, WIDTH / 4), ylim=(bottom - 0.25, 0.25))
+        axes.set_title(title, loc="center")
         axes.set_axis_off()
         for node, place in nodes.items():
             edgecolor, face = (COLOURS[0], "#D6E8F5") if node in tree else (INK, "white")
@@ -59,13 +55,11 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
 
 def _places(chain: Chain) -> dict[int, tuple[float, float]]:
     """Put cutpoints on a vertical line, and the nodes between them on arcs beside it."""
-    places, side = {}, 0.75
-    for first, size in zip(chain.cut_tree, chain.n_per_bcc, strict=False):
+    places = {}
+    for i, (first, size) in enumerate(zip(chain.cut_tree, chain.n_per_bcc, strict=False)):
         for k in range(size):
-            x = side * np.sin(np.pi * k / (size - 1))
+            x = 0.75 * (-1) ** i * np.sin(np.pi * k / (size - 1))
             places[first + k] = (float(x), -STEP * (first + k))
-        if size > 2:
-            side = -side
     return places
 
 
@@ -73,25 +67,23 @@ def responses(quantities: pd.DataFrame) -> Figure:
     """Draw how often each effect never, or always, is true, or follows its cause, in per cent."""
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = {"never": 1 - always - follows, "follows": follows, "always": always}
-    table = pd.concat(shares, names=["response"]).mul(100).rename("value").reset_index()
+    table = pd.concat(shares, names=["series"]).mul(100).rename("value").reset_index()
     table["pair"] = [f"{x} → {y}" for x, y in zip(table["cause"], table["effect"], strict=True)]
     table, colours = table.assign(unit="% of samples"), (FAINT, COLOURS[0], COLOURS[4])
     title = "How effects respond to their causes"
-    return bars(table, "pair", title, "response", stacked=True, colours=colours, xlim=(0, 100))
+    return bars(table, "pair", title, stacked=True, colours=colours, xlim=(0, 100))
 
 
-@drawn_quietly
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
     """Draw which share of the values is smaller, on a logarithmic axis with a dashed mark."""
     parts = []
     for name, sample in values.items():
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
-        parts.append(pd.DataFrame({quantity: x, "value": below, "of": name}))
+        parts.append(pd.DataFrame({quantity: x, "value": below, "series": name}))
+    parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
     table, title = pd.concat(parts).assign(unit="% of worlds below"), f"{quantity}, world by world"
-    options = {"look": {"drawstyle": "steps-post"}, "xscale": "log", "ylim": (0, 100)}
-    figure = lines(table, quantity, title, "of", height=2.4, **options)
-    figure.axes[0].axvline(mark, **REFERENCE)
-    return figure
+    options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.4}
+    return lines(table, quantity, title, xscale="log", ylim=(0, 100), **options)
 
 
 @drawn_quietly
@@ -100,18 +92,15 @@ def convergence(errors: pd.DataFrame) -> Figure:
 
     Both axes logarithmic: an error that falls as one over the root of n is a straight line.
     """
-    names = {"low": "lower", "high": "upper"}
-    expected = errors.rename(columns=names).assign(value=errors["expected"], of="expected")
-    measured = pd.DataFrame({"value": errors["error"], "of": "measured"})
-    table = pd.concat([expected, measured]).rename_axis("number of samples n").reset_index()
+    expected = errors.rename(columns={"low": "lower", "high": "upper", "expected": "value"})
+    parts = {"expected": expected, "measured": errors[["error"]].set_axis(["value"], axis=1)}
+    table = pd.concat(parts, names=["series", "number of samples n"]).reset_index()
     looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
     options = {"looks": looks, "height": 2.4, "xscale": "log", "yscale": "log"}
     table, title = table.assign(unit="error of the PNS"), "More samples, smaller errors"
-    figure = lines(table, "number of samples n", title, "of", **options)
-    axis = figure.axes[0].yaxis
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("")
+    figure = lines(table, "number of samples n", title, **options)
+    figure.axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    figure.axes[0].yaxis.set_minor_formatter("")
     return figure
 
 
@@ -122,16 +111,15 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     One dot for every pair of every task; root and leaf stand out. Right is the dashed diagonal.
     """
     found = {name: one.quantities.query("quantity == 'ATE'") for name, one in scores.items()}
-    table = pd.concat(found, names=["reasoner"]).reset_index("reasoner")
-    tasks = table.groupby(["reasoner", "task"])
-    root, leaf = tasks["cause"].transform("min"), tasks["effect"].transform("max")
-    whole = (table["cause"] == root) & (table["effect"] == leaf)
-    table["pair"] = whole.map({False: "parts", True: "whole"})
-    names = {"answers": "value", "exact": "exact ATE"}
-    table = table.rename(columns=names).sort_values("pair", kind="stable")
+    table = pd.concat(found, names=["panel"]).reset_index("panel")
+    table = table.rename(columns={"answers": "value", "exact": "exact ATE"})
+    span = table["effect"] - table["cause"]
+    whole = span == span.groupby([table["panel"], table["task"]]).transform("max")
+    parts = {"parts": table[~whole], "whole": table[whole]}
+    table = pd.concat(parts, names=["series"]).reset_index("series")
     options = {"look": DOTS, "looks": {"parts": {"color": COLOURS[5]}}, "columns": 2, "height": 1.9}
     table, title = table.assign(unit="ATE of the answers"), "Answers and the truth"
-    figure = lines(table, "exact ATE", title, "pair", "reasoner", **options)
+    figure = lines(table, "exact ATE", title, **options)
     for axes in figure.axes:
         axes.axline((0, 0), slope=1, **REFERENCE)
     return figure
@@ -140,9 +128,9 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
 def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
     shares = {name: 100 * one.table["share"] for name, one in scores.items()}
-    table = pd.concat(shares, names=["reasoner", "cell"]).rename("value").reset_index()
-    table["cell"] = table["cell"].map(dict(enumerate(map(", ".join, CELLS))))
+    table = pd.concat(shares, names=["reasoner", "series"]).rename("value").reset_index()
+    table["series"] = table["series"].map(dict(enumerate(map(", ".join, CELLS))))
     # Blue is valid, orange invalid; the paler, the less consistent.
     colours = [COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF"]
     table, title = table.assign(unit="% of compositions"), "Who composes well"
-    return bars(table, "reasoner", title, "cell", stacked=True, colours=colours, xlim=(0, 100))
+    return bars(table, "reasoner", title, stacked=True, colours=colours, xlim=(0, 100))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from lib.errors import InputError, one_of
+from lib.errors import check_known
 from lib.plots import DOTS, INK, intervals, lines
 
 
@@ -24,17 +24,13 @@ def ranking(
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['T', 'S']
     """
-    table = pd.concat(runs, names=["run"]).reset_index("run").assign(unit=unit)
-    known = list(table["metric"].unique())
-    if metric not in known:
-        raise InputError(f"metric {metric!r} is unknown: {one_of(known)}")
-    table = table[(table["metric"] == metric) & table["value"].notna()]
-    first = table[table["run"] == next(iter(runs))]
-    order = list(first.sort_values("value", ascending=not metric.startswith("R²"))["estimator"])
-    table = table[table["estimator"].isin(order)]
-    table = table.sort_values("estimator", key=lambda row: row.map(order.index), kind="stable")
-    table = table.replace({"estimator": dict(names)})
-    return intervals(table, "estimator", "Estimators, the best first", "run", **options)
+    table = pd.concat(runs, names=["series"]).reset_index("series").assign(unit=unit)
+    check_known("metric", metric, table["metric"].unique())
+    table = table[(table["metric"] == metric) & table["value"].notna()].set_index("estimator")
+    first = table[table["series"] == next(iter(runs))]
+    order = first.sort_values("value", ascending=not metric.startswith("R²")).index
+    table = table.loc[order].rename(index=names).reset_index()
+    return intervals(table, "estimator", "Estimators, the best first", **options)
 
 
 def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
@@ -43,10 +39,10 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     The table is that of :func:`~lib.effects.metrics.effects_by_group`, in US dollars.
     """
     found = table.drop(columns=["subjects", "sampled", "standard error", "truth"], errors="ignore")
-    long = found.rename(columns=names).melt(var_name="estimator", ignore_index=False)
+    long = found.rename(columns=names).melt(var_name="series", ignore_index=False)
     mean, half = table["sampled"], 1.96 * table["standard error"].fillna(0)
     truth = pd.DataFrame({"value": mean, "lower": mean - half, "upper": mean + half})
-    long = pd.concat([long, truth.assign(estimator="sampled truth")])
+    long = pd.concat([long, truth.assign(series="sampled truth")])
     # A level with a handful of subjects has numbers that would flatten everything else.
     many = long[long.index.isin(table.index[table["subjects"] >= 30])]
     low, high = (many if len(many) else long)["value"].agg(["min", "max"])
@@ -55,7 +51,7 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
     table = long.rename_axis(label).reset_index().assign(unit="mean effect, US dollars")
     options |= {"line": {"": 0}, "ylim": (low - room, high + room)}
-    return lines(table, label, f"Effect by {label}", "estimator", **options)
+    return lines(table, label, f"Effect by {label}", **options)
 
 
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
@@ -65,26 +61,23 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     is its name up to the first hyphen.
     """
     below, place = f"R² below {floor:g}".replace("-", "−"), "place by the criterion, 1 is picked"
-    family = table.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
-    shown = pd.DataFrame({"value": table["R²"].clip(lower=floor), "unit": "R² of effects"})
-    shown["of"] = family.where(table["R²"] >= floor, below)
-    parts = {}
-    for name in table.columns.drop("R²"):
-        placed = shown.assign(**{place: table[name].rank()})
-        picked = placed.loc[[table[name].idxmin()]].assign(of="picked")
-        parts[name] = pd.concat([placed, picked])
-    both = pd.concat(parts, names=["criterion"]).reset_index("criterion")
+    shown = table.melt("R²", var_name="panel", ignore_index=False)
+    shown[place] = shown.groupby("panel", sort=False)["value"].rank(method="first")
+    family = shown.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
+    shown["series"] = family.where(shown["R²"] >= floor, below)
+    shown = pd.concat([shown, shown[shown[place] == 1].assign(series="picked")])
+    shown = shown.assign(value=shown["R²"].clip(lower=floor), unit="R² of effects")
     ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
     looks = {below: {"marker": "v", "color": INK}, "picked": ring}
     options = {"columns": 2, "look": DOTS, "looks": looks, "line": {"best": table["R²"].max()}}
-    return lines(both, place, "What each criterion puts first", "of", "criterion", **options)
+    return lines(shown, place, "What each criterion puts first", **options)
 
 
 def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
     """Draw the regret of every criterion in the `found` verdicts on studies, and its mean."""
     names = {"regret": "value", "regret lower": "lower", "regret upper": "upper"}
     runs = {"mean, 95 % interval": means, "one study": pd.concat(found)}
-    table = pd.concat(runs, names=["run", "criterion"]).rename(columns=names).reset_index()
+    table = pd.concat(runs, names=["series", "criterion"]).rename(columns=names).reset_index()
     table = table.assign(unit="regret, in R² of the true effects")
     options = {"looks": {"one study": {"marker": "|", "markersize": 10}}, "line": {"best": 0}}
-    return intervals(table, "criterion", "What is lost by choosing so", "run", **options)
+    return intervals(table, "criterion", "What is lost by choosing so", **options)

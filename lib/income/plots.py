@@ -20,10 +20,10 @@ def error_curves(table: pd.DataFrame, label: str, names: Mapping[str, str] = {})
     for metric, unit, scale in (("error", "error, $1,000", 1_000), ("R²", "R²", 1)):
         means = curve(table, metric).rename(columns={"mean": "value"}).reset_index()
         each = table.dropna(subset=metric).rename(columns={metric: "value"})
-        for part in (means.assign(of=means["stress"]), each.assign(of="one study")):
-            scaled = part.filter(["value", "lower", "upper"]) / scale
-            panel = part["estimator"].replace(names) + (", R²" if unit == "R²" else "")
-            parts.append(part.assign(unit=unit, panel=panel, **scaled))
+        part = pd.concat([means.assign(series=means["stress"]), each.assign(series="one study")])
+        part[["value", "lower", "upper"]] /= scale
+        panel = part["estimator"].replace(names) + (", R²" if unit == "R²" else "")
+        parts.append(part.assign(unit=unit, panel=panel))
     both = pd.concat(parts, ignore_index=True)
     beside = 0.2 * (both["stress"].map(kinds.index) - (len(kinds) - 1) / 2)
     both[label] = both["level"].map(levels.index) + beside
@@ -33,7 +33,7 @@ def error_curves(table: pd.DataFrame, label: str, names: Mapping[str, str] = {})
     options |= {"columns": 2, "xticks": range(len(levels)), "xticklabels": ticks, "line": {"": 0}}
     upright = len(ticks) * max(map(len, ticks)) > 20  # where their text would be wider than a panel
     options["height"] = 2.2 if upright else 1.75
-    figure = lines(both, label, f"Errors by {label}", "of", "panel", **options)
+    figure = lines(both, label, f"Errors by {label}", **options)
     for axes in figure.axes:
         axes.tick_params(axis="x", rotation=90 * upright)
     return figure
