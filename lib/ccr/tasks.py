@@ -26,7 +26,7 @@ from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.stories import WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
-from lib.errors import InputError, check, check_count, check_known
+from lib.errors import InputError, check, check_count, check_known, is_count
 from lib.files import atomic_write, writable, write_parquet
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
@@ -326,15 +326,12 @@ class Setting:
         theme = find_theme(self.theme)
         Chain(self.n_per_bcc, KINDS[0] if self.bcc_types == "mixed" else self.bcc_types)
         functions = self.causal_functions or theme.causal_functions or "random"
-        check_known("causal_functions", functions, CAUSAL_FUNCTIONS)
-        insisted = theme.causal_functions or functions
-        rule = f"causal_functions of theme {theme.name!r} must be {insisted!r}"
-        check(functions == insisted, rule, functions)
+        allowed = [theme.causal_functions] if theme.causal_functions else CAUSAL_FUNCTIONS
+        check_known(f"in theme {theme.name!r}, causal_functions", functions, allowed)
         object.__setattr__(self, "causal_functions", functions)
         check_count("n_samples", self.n_samples, least=1)
-        check_count("n_wordings", self.n_wordings, least=1)
-        most = len(WORDINGS)
-        check(self.n_wordings <= most, f"n_wordings must be at most {most}", self.n_wordings)
+        met = is_count(self.n_wordings, 1) and self.n_wordings <= len(WORDINGS)
+        check(met, f"n_wordings must be a whole number from 1 to {len(WORDINGS)}", self.n_wordings)
         rule = "must be at least 0 and below"
         check(0 <= self.least_pns < 1, f"least_pns {rule} 1", self.least_pns)
         check(0 <= self.balance < 0.5, f"balance {rule} 0.5", self.balance)
