@@ -160,11 +160,11 @@ class Specification:
 
     def order(self, step: int, late: Collection[str] = ()) -> list[str]:
         """Order the variables, causes at a step first; those of `late` and their effects last."""
-        graph, places = self.graph(step), list(self.variables)
+        graph = self.graph(step)
         last = {*late}.union(*(nx.descendants(graph, name) for name in late))
-        key = lambda name: (name in last, places.index(name))  # noqa: E731
+        key = {name: (name in last, place) for place, name in enumerate(self.variables)}
         try:
-            return list(nx.lexicographical_topological_sort(graph, key))
+            return list(nx.lexicographical_topological_sort(graph, key.get))
         except nx.NetworkXUnfeasible:
             cycle = [edge[0] for edge in nx.find_cycle(graph)]
             rule = f"{self.source}: causes at step {step} form a cycle"
