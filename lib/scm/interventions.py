@@ -107,11 +107,6 @@ class World:
                 raise InputError(f"do: {variable!r} at step {place[1]}: {rule}")
             self.actions[place] = column
 
-    @property
-    def rules(self) -> set[str]:
-        """The variables that a rule or a policy acts on."""
-        return {variable for (variable, _), action in self.actions.items() if callable(action)}
-
     def noise(self, source: str, step: int, subjects: range, terms: int) -> np.ndarray:
         """Return the uniforms of these subjects, shape (terms, subjects)."""
         return uniforms(self.seed, source, step, len(subjects), terms, subjects.start)

@@ -212,8 +212,8 @@ class Simulator(BaseEstimator):
         check_count("block", block, least=1)
         # Whatever a rule acts on comes as late as possible, so that the rule can read all
         # that does not follow from it.
-        model, late = self.specification, world.rules
-        orders = [model.order(step, late) for step in (0, 1)] if late else model.orders
+        late = {name for (name, _), action in world.actions.items() if callable(action)}
+        orders = [self.specification.order(step, late) for step in (0, 1)]
         return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
             joblib.delayed(self._block)(world, orders, world.subjects[low : low + block])
             for low in range(0, n, block)
