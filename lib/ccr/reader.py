@@ -13,7 +13,7 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 
 from lib.ccr.theme import Theme, find_theme, themes
-from lib.errors import InputError
+from lib.errors import InputError, check
 
 #: When a clause is true: if all, or any, of its conditions are.
 Rule = tuple[Callable[[Iterable[bool]], bool], tuple[str, ...]]
@@ -84,9 +84,8 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     known = tuple(themes().values()) if theme is None else (find_theme(theme),)
     theme, asked, set_clause, set_value = _question(question, known)
     rules = _rules(theme, context.partition("\n\n")[0])
-    for clause in (asked, set_clause):
-        if clause is not None and clause not in rules:
-            raise InputError(f"the context has no rule for {clause!r}")
+    for clause in (asked, set_clause or asked):
+        check(clause in rules, "the context must rule what is asked or set", clause)
     truth = dict(_facts(theme, context))
     for clause, (joined, conditions) in rules.items():
         told = joined(truth[condition] for condition in conditions)
@@ -102,11 +101,11 @@ def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, str, str 
     """Return the theme, the clause asked for, and the clause that is set and its value, if any."""
     found = _first(_QUESTIONS, question.strip())
     for theme in known:
-        if found and (asked := theme.asked(found["asked"])):
+        if found and (asked := theme.affirmed(found["asked"], form=2)):
             break
     else:
         raise InputError(f"no theme recognises the question {question!r}")
-    denied = theme.denied(found["cause"])
+    denied = theme.affirmed(found["cause"], form=1)
     return theme, asked, denied or found["cause"] or None, denied is None
 
 
@@ -119,8 +118,7 @@ def _facts(theme: Theme, context: str) -> dict[str, bool]:
     for own in itertools.chain.from_iterable(conditions for _, conditions in rules.values()):
         if own not in rules:
             facts[own] = theme.holds(own, context)
-            if facts[own] is None:
-                raise InputError(f"no fact and no rule of the context decides {own!r}")
+            check(facts[own] is not None, "the context must decide every condition", own)
     return facts
 
 
@@ -129,12 +127,11 @@ def _rules(theme: Theme, context: str) -> dict[str, Rule]:
     """Return the rule of every clause, those of clauses that decide others first."""
     rules: dict[str, Rule] = {}
     for sentence in _sentences(context):
-        if not (rule := _rule(sentence)):
-            _refuse_unknown(theme, [sentence])
-        elif rule[0] in rules:
-            raise InputError(f"the context tells the rule for {rule[0]!r} twice")
-        else:
+        if rule := _rule(sentence):
+            check(rule[0] not in rules, "the context may not tell a rule twice", rule[0])
             rules[rule[0]] = rule[1]
+        else:
+            _refuse_unknown(theme, [sentence])
     sorter = TopologicalSorter({clause: conditions for clause, (_, conditions) in rules.items()})
     try:
         return {clause: rules[clause] for clause in sorter.static_order() if clause in rules}
@@ -171,8 +168,8 @@ def _sentences(text: str) -> list[str]:
 
 def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
     for sentence in sentences:
-        if not _known(theme).fullmatch(sentence):
-            raise InputError(f"theme {theme.name!r} does not know the sentence {sentence!r}")
+        met = _known(theme).fullmatch(sentence)
+        check(met, f"theme {theme.name!r} must know every sentence", sentence)
 
 
 @lru_cache

@@ -70,17 +70,14 @@ def noisy(rate: float) -> Reasoner:
 REASONERS: dict[str, Reasoner] = {}
 
 
-def _reference(name: str) -> Callable:
-    """Register a function as the way to answer; its docstring says what the reasoner teaches."""
-
-    def register(answer: Callable) -> Callable:
-        REASONERS[name] = Reasoner(name, " ".join(inspect.getdoc(answer).split()), answer)
-        return answer
-
-    return register
+def _reference(answer: Callable) -> Callable:
+    """Register a way to answer by its name; its docstring says what the reasoner teaches."""
+    name = answer.__name__.strip("_").replace("_", " ")
+    REASONERS[name] = Reasoner(name, " ".join(inspect.getdoc(answer).split()), answer)
+    return answer
 
 
-@_reference("perfect")
+@_reference
 def _perfect(task: Task, chance: np.ndarray) -> np.ndarray:
     """Whatever a perfect reasoner does not score is lost by the metric, not by reasoning."""
     return task.labels
@@ -89,7 +86,7 @@ def _perfect(task: Task, chance: np.ndarray) -> np.ndarray:
 REASONERS[noisy(0.05).name] = noisy(0.05)
 
 
-@_reference("stops at the first cutpoint")
+@_reference
 def _stops_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
     """Every single link can be right and the whole wrong: it follows a cause to the end of its
     own component and takes what it finds there for the effect, so its compositions contradict
@@ -100,7 +97,7 @@ def _stops_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
     return task.labels[[rows[x, value, following.get(x, y)] for x, value, y in task.keys]]
 
 
-@_reference("ignores the intervention")
+@_reference
 def _ignores_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
     """Most interventions change nothing, so answering the factual question scores high on
     interventional prompts, and nothing on those where the intervention matters.
@@ -108,7 +105,7 @@ def _ignores_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
     return task.before
 
 
-@_reference("echoes the intervention")
+@_reference
 def _echoes_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
     """Answering what the cause is set to is right on every prompt whose answer the intervention
     changes, and its quantities, all 1, compose: only the truth tells.
@@ -117,7 +114,7 @@ def _echoes_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
     return np.where(value == -1, task.labels, value == 1)
 
 
-@_reference("always yes")
+@_reference
 def _always_yes(task: Task, chance: np.ndarray) -> np.ndarray:
     """Accuracy is the share of true labels, and recall is perfect; no answer ever differs, so
     every causal effect is estimated as zero.
@@ -125,7 +122,7 @@ def _always_yes(task: Task, chance: np.ndarray) -> np.ndarray:
     return np.ones_like(task.labels)
 
 
-@_reference("coin")
+@_reference
 def _coin(task: Task, chance: np.ndarray) -> np.ndarray:
     """Half of all prompts are right by luck, and an effect that averages to zero gives quotients
     that mean nothing.

@@ -26,7 +26,7 @@ from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.stories import WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
-from lib.errors import InputError, check, check_count, check_known
+from lib.errors import InputError, check, check_count, check_known, is_count
 from lib.files import atomic_write, writable, write_parquet
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
@@ -323,18 +323,15 @@ class Setting:
     only_changed: bool = False
 
     def __post_init__(self):
-        theme = find_theme(self.theme)
+        object.__setattr__(self, "theme", find_theme(self.theme))
         Chain(self.n_per_bcc, KINDS[0] if self.bcc_types == "mixed" else self.bcc_types)
-        functions = self.causal_functions or theme.causal_functions or "random"
-        check_known("causal_functions", functions, CAUSAL_FUNCTIONS)
-        insisted = theme.causal_functions or functions
-        rule = f"causal_functions of theme {theme.name!r} must be {insisted!r}"
-        check(functions == insisted, rule, functions)
+        functions = self.causal_functions or self.theme.causal_functions or "random"
+        allowed = [self.theme.causal_functions] if self.theme.causal_functions else CAUSAL_FUNCTIONS
+        check_known(f"in theme {self.theme.name!r}, causal_functions", functions, allowed)
         object.__setattr__(self, "causal_functions", functions)
         check_count("n_samples", self.n_samples, least=1)
-        check_count("n_wordings", self.n_wordings, least=1)
-        most = len(WORDINGS)
-        check(self.n_wordings <= most, f"n_wordings must be at most {most}", self.n_wordings)
+        met = is_count(self.n_wordings, 1) and self.n_wordings <= len(WORDINGS)
+        check(met, f"n_wordings must be a whole number from 1 to {len(WORDINGS)}", self.n_wordings)
         rule = "must be at least 0 and below"
         check(0 <= self.least_pns < 1, f"least_pns {rule} 1", self.least_pns)
         check(0 <= self.balance < 0.5, f"balance {rule} 0.5", self.balance)
@@ -343,15 +340,14 @@ class Setting:
 
     def task(self, number: int, seed: int) -> Task:
         """Draw a task, always the same for a number and a seed."""
-        theme = find_theme(self.theme)
         for attempt in range(1, MOST_ATTEMPTS + 1):
-            name = f"{theme.name}, task {number}, attempt {attempt}"
+            name = f"{self.theme.name}, task {number}, attempt {attempt}"
             draw = Draw(seed, f"{name}, kinds")
             mixed = [draw.one(KINDS) for _ in self.n_per_bcc] if self.bcc_types == "mixed" else None
             chain = Chain(self.n_per_bcc, mixed or self.bcc_types)
             world = random_world(chain, self.causal_functions, seed, name, self.probabilities)
             if self._is_met(world):
-                story = Story(theme, world, seed, name, number % self.n_wordings, self.asides)
+                story = Story(self.theme, world, seed, name, number % self.n_wordings, self.asides)
                 return Task(number, story, self.n_samples, attempt, self.only_changed)
         raise InputError(
             f"no world in {MOST_ATTEMPTS:,} has a global PNS of at least {self.least_pns} and a "
@@ -395,4 +391,4 @@ def generate(
     check_count("first_task", first_task, least=0)
     one = Setting(theme, n_per_bcc, **setting)
     numbers = range(first_task, first_task + n_tasks)
-    return Tasks([one.task(number, seed) for number in numbers], find_theme(theme).name)
+    return Tasks([one.task(number, seed) for number in numbers], one.theme.name)

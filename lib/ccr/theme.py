@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-from lib.errors import InputError, check_known
+from lib.errors import check, check_known
 from lib.noise import uniforms
 
 #: First names from several languages, each distinct from the start of any other.
@@ -92,8 +92,7 @@ class Draw:
         for parts in (2, 3):
             if n > len(names):
                 names += ["-".join(name) for name in itertools.permutations(FRIENDS, parts)]
-        if n > len(names):
-            raise InputError(f"a story has names for {len(names):,} people: found {n:,} nodes")
+        check(n <= len(names), f"a story has names for {len(names):,} people", n)
         return self.some(names, n)
 
 
@@ -136,15 +135,11 @@ class Theme(ABC):
     def holds(self, own: str, text: str) -> bool | None:
         """Say whether a node's own condition holds by the facts of a text; None if none tells."""
 
-    def asked(self, question: str) -> str | None:
-        """Return the clause whose truth a question asks for; None if it is no such question."""
-        return self._affirmed(question, form=2)
+    def affirmed(self, text: str, form: int) -> str | None:
+        """Return the clause that a text denies (form 1) or asks for (form 2); None if it does not.
 
-    def denied(self, clause: str) -> str | None:
-        """Return the clause that a negated one says is not true; None if it is no negated one."""
-        return self._affirmed(clause, form=1)
-
-    def _affirmed(self, text: str, form: int) -> str | None:
+        The form is a place in each of `clauses`.
+        """
         for clause in self.clauses:
             pattern = re.escape(clause[form]).replace(r"\{\}", r"([\w -]+)")
             if found := re.fullmatch(pattern, text):
@@ -161,8 +156,7 @@ def only(pattern: str, text: str) -> re.Match | None:
     '3'
     """
     found = list(itertools.islice(re.finditer(pattern, text), 2))
-    if len(found) > 1:
-        raise InputError(f"a fact is told twice: {found[0][0]!r} and {found[1][0]!r}")
+    check(len(found) < 2, "a fact may not be told twice", [place[0] for place in found])
     return found[0] if found else None
 
 

@@ -25,7 +25,7 @@ from sklearn.metrics import roc_auc_score
 
 from lib import noise as addressed
 from lib.adult import EDUCATION_LEVELS
-from lib.errors import one_of
+from lib.errors import check_known
 from lib.scm.mechanisms import (
     CategoricalMechanism,
     Column,
@@ -167,8 +167,8 @@ class MaritalStatusTransition(CategoricalMechanism):
         """Fit the forest of marital status on age."""
         self.levels_ = self.own(values, pd.Categorical).dtype
         levels, weights = list(self.levels_.categories), self.after_studies or {}
-        if unknown := [level for level in levels if level not in self.ALLOWED]:
-            raise self.refusal(f"level {unknown[0]!r} is unknown: {one_of(self.ALLOWED)}")
+        for level in levels:
+            check_known(f"variable {self.variable!r}: level", level, self.ALLOWED)
         forest = RandomForestClassifier(random_state=seed)
         self.by_age_ = Learned(forest, {"age": parents["age"]}, values.codes)
         self.allowed_ = np.array(
@@ -284,14 +284,8 @@ class StudiesSampler(CategoricalMechanism):
 
     reads: ClassVar = ("age", "education", "education-num", "relationship")
 
-    #: Scores of (No studies, Evening course, Day course, Full-time studies).
+    #: Scores, at the age of 25, of (No studies, Evening course, Day course, Full-time studies).
     AT_25: ClassVar = (7.0, -5.0, -3.5, 3.0)
-    PER_YEAR_OF_AGE: ClassVar = (2.0, 1.0, 0.0, -0.5)
-    OWN_CHILD: ClassVar = (3.0, 0.0, 0.0, -10.0)
-    UNFINISHED: ClassVar = (0.0, 0.0, 0.0, 5.0)
-    BACHELORS: ClassVar = (0.0, -4.0, -4.0, -4.0)
-    HIGH_SCHOOL: ClassVar = (0.0, -2.0, -2.0, -2.0)
-    SCALE: ClassVar = 1.2
 
     levels_ = STUDIES
 
@@ -299,16 +293,16 @@ class StudiesSampler(CategoricalMechanism):
         """Return the probability of each level, shape (n, 4)."""
         rank = parents["education-num"]
         shifts = [
-            (self.PER_YEAR_OF_AGE, parents["age"] - 25),
-            (self.OWN_CHILD, parents["relationship"] == "Own-child"),
-            (self.UNFINISHED, (rank <= 12) & (rank != 9)),  # 9 is a finished high school
-            (self.BACHELORS, parents["education"] == "Bachelors"),
-            (self.HIGH_SCHOOL, parents["education"] == "HS-grad"),
+            ((2.0, 1.0, 0.0, -0.5), parents["age"] - 25),
+            ((3.0, 0.0, 0.0, -10.0), parents["relationship"] == "Own-child"),
+            ((0.0, 0.0, 0.0, 5.0), (rank <= 12) & (rank != 9)),  # unfinished: 9 is high school
+            ((0.0, -4.0, -4.0, -4.0), parents["education"] == "Bachelors"),
+            ((0.0, -2.0, -2.0, -2.0), parents["education"] == "HS-grad"),
         ]
         scores = np.repeat(np.array(self.AT_25)[:, None], len(rank), axis=1)
         for by_level, indicator in shifts:
             scores += np.array(by_level)[:, None] * indicator
-        return normalised(expit(scores / self.SCALE))
+        return normalised(expit(scores / 1.2))
 
 
 class StudiesTransition(CategoricalMechanism):
@@ -333,8 +327,8 @@ class StudiesTransition(CategoricalMechanism):
         student = parents.previous[self.variable] == FULL_TIME
         rich = parents.previous["income"] > 50_000
         education = parents["education"]
-        full_time = full_time * np.where(student & education.isin(UNFINISHED), 5.0, 1.0)
-        full_time = full_time * np.where(student, 1.0, 0.05)
+        goes_on = np.where(education.isin(UNFINISHED), 5.0, 1.0)
+        full_time = full_time * np.where(student, goes_on, 0.05)
         full_time = full_time * np.where(rich, 0.2, 1.0)
         full_time = full_time * np.where(education == "Doctorate", 0.0, 1.0)
         day = day * np.where(rich, 0.44, 1.0)

@@ -7,7 +7,7 @@ subject, and every difference between them is caused by the intervention.
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check_known
+from lib.errors import InputError, check, check_known
 
 
 def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -22,8 +22,8 @@ def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """
     _check_same_rows(world, other)
     ours, theirs = (frame.drop(columns=["subject", "t"]) for frame in (world, other))
-    if list(ours) != list(theirs):
-        raise InputError(f"worlds are compared on the same variables: {list(ours)}, {list(theirs)}")
+    found = list(ours), list(theirs)
+    check(found[0] == found[1], "worlds are compared on the same variables", found)
     # As objects, because categoricals compare only if their levels agree.
     differs = ours.astype(object).ne(theirs.astype(object).to_numpy())
     return differs.groupby(world["t"]).mean().T

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check_count, check_known, one_of
+from lib.errors import InputError, check, check_count, check_known, one_of
 from lib.noise import uniforms
 from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, columns_of
 
@@ -55,9 +55,8 @@ class StochasticPolicy:
     def _table(self, given: Mapping | pd.DataFrame, subjects: Sequence) -> pd.DataFrame:
         table = pd.DataFrame(dict(given), index=subjects)
         wrong = (table < 0).any(axis=1) | ~np.isclose(table.sum(axis=1, skipna=False), 1)
-        if wrong.any():
-            rule = "the probabilities of a policy must be 0 or more and sum to 1"
-            raise InputError(f"{rule}: found {table[wrong].iloc[0].to_dict()}")
+        rule = "the probabilities of a policy must be 0 or more and sum to 1"
+        check(not wrong.any(), rule, table[wrong].head(1).to_dict("records"))
         return table
 
 
@@ -87,15 +86,14 @@ class World:
         self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
         self.subjects = range(int(first), int(first) + int(n))
         begins = np.unique(0 if start is None else start.get("t", 0)).tolist()
-        if len(begins) != 1 or not 0 <= begins[0] < horizon:
-            rule = f"start must be of one step, below the horizon, {horizon}"
-            raise InputError(f"{rule}: found steps {', '.join(map(str, begins))}")
+        met = len(begins) == 1 and 0 <= begins[0] < horizon
+        check(met, f"start must be of one step, below the horizon, {horizon}", begins)
         self.steps = range(begins[0], horizon)
         #: What is done: a column, of one value for all or of one a subject, or a rule.
         self.actions: dict[tuple[str, int], Column | Callable] = {}
-        if do is not None and not isinstance(do, Mapping):
-            raise InputError(f"do must map variables to what is done: found {do!r}")
-        for variable, what in (do or {}).items():
+        do = {} if do is None else do
+        check(isinstance(do, Mapping), "do must map variables to what is done", do)
+        for variable, what in do.items():
             check_known("do: variable", variable, kinds, limit=50)
             by_step = what if isinstance(what, Mapping) else {self.steps: what}
             for key, action in by_step.items():
@@ -108,11 +106,6 @@ class World:
                 rule = "the states at that step are given by start"
                 raise InputError(f"do: {variable!r} at step {place[1]}: {rule}")
             self.actions[place] = column
-
-    @property
-    def rules(self) -> set[str]:
-        """The variables that a rule or a policy acts on."""
-        return {variable for (variable, _), action in self.actions.items() if callable(action)}
 
     def noise(self, source: str, step: int, subjects: range, terms: int) -> np.ndarray:
         """Return the uniforms of these subjects, shape (terms, subjects)."""
@@ -145,13 +138,11 @@ class World:
     def _act(self, variable: str, step: Any, action: Any) -> None:
         """Enter what is done to a variable at a step: a rule, or a column."""
         levels, place = self.kinds[variable], f"do: {variable!r} at step {step}"
-        if isinstance(step, bool) or step not in self.steps:
-            begin, end = self.steps.start, self.steps.stop - 1
-            raise InputError(f"{place}: the steps simulated are {begin} to {end}")
+        met = step in self.steps and not isinstance(step, bool)
+        check(met, f"{place}: the steps simulated are {self.steps[0]} to {self.steps[-1]}", step)
         if isinstance(action, StochasticPolicy):
-            if levels is None:
-                needs = "a StochasticPolicy needs levels: write a rule with noise"
-                raise InputError(f"{place}: {needs}")
+            rule = f"{place}: a StochasticPolicy needs levels, and numbers a rule with noise"
+            check(levels is not None, rule, "numbers")
             if isinstance(action.probabilities, Mapping):
                 as_column(list(action.probabilities), levels, place)
         elif isinstance(action, pd.DataFrame):

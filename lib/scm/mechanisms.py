@@ -36,7 +36,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 
-from lib.errors import InputError, check_known, one_of
+from lib.errors import InputError, check, check_known, one_of
 
 #: The values of one variable: numbers, or levels of a category.
 Column = np.ndarray | pd.Categorical
@@ -81,10 +81,9 @@ class Parents(dict):
 
 def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Column:
     """Return values, `n` if given, as a column of this kind; an error names the place."""
-    if n is not None and len(values) != n:
-        raise InputError(f"{place}: one value a subject is needed, {n}: found {len(values)}")
-    if np.ndim(values) != 1:
-        raise InputError(f"{place}: one value a subject is needed: found shape {np.shape(values)}")
+    rule = f"{place}: one value a subject is needed"
+    check(n is None or len(values) == n, f"{rule}, {n}", len(values))
+    check(np.ndim(values) == 1, f"{rule}, in one dimension", np.shape(values))
     if levels is not None:
         column = pd.Categorical.from_codes(levels.categories.get_indexer(values), dtype=levels)
         wrong = column.codes < 0
@@ -96,10 +95,9 @@ def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> 
         wrong = ~np.isfinite(column)
     if wrong.any():
         found = np.asarray(values, dtype=object)[wrong][0]
-        found = repr(found.item() if isinstance(found, np.generic) else found)
-        if levels is None:
-            raise InputError(f"{place}: finite numbers are needed: found {found}")
-        raise InputError(f"{place}: level {found} is unknown: {one_of(levels.categories, 50)}")
+        found = found.item() if isinstance(found, np.generic) else found
+        check(levels is not None, f"{place}: finite numbers are needed", found)
+        raise InputError(f"{place}: level {found!r} is unknown: {one_of(levels.categories, 50)}")
     return column
 
 
@@ -362,23 +360,14 @@ class Features:
 
     def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
         """Apply a costly `model` to each distinct combination of parent values once."""
-        key, combinations = np.zeros(1, dtype=np.int64), 1
-        # Numbers last: neighbouring rows then differ in a number, and share most of a path.
-        for name in sorted(self.slices, key=lambda name: name in self.scales):
-            column = parents[name]
-            if name in self.scales:
-                levels, codes = np.unique(column, return_inverse=True)
-            else:
-                levels, codes = column.categories, column.codes
-            combinations *= len(levels)
-            if combinations >= 2**62:  # more would overflow: number the combinations that occur
-                distinct, key = np.unique(key, return_inverse=True)
-                combinations = len(distinct) * len(levels)
-            key = key * len(levels) + codes.astype(np.int64)
-        # In sorted order, neighbouring rows share branches: forests run two to four times faster.
-        _, rows, inverse = np.unique(key, return_index=True, return_inverse=True)
-        profiles = {name: parents[name][rows] for name in self.slices}
-        return model(self.matrix(profiles))[inverse]
+        # Numbers last: neighbouring profiles then differ in a number, and share most of a path.
+        # In this order, they share branches: forests run two to four times faster.
+        names = sorted(self.slices, key=lambda name: name in self.scales)
+        frame = pd.DataFrame({name: parents[name] for name in names})
+        profile = frame.groupby(names, observed=True).ngroup().to_numpy()
+        rows = np.empty(profile.max() + 1, dtype=np.int64)
+        rows[profile] = np.arange(len(profile))  # any of its rows stands for a profile
+        return model(self.matrix({name: parents[name][rows] for name in names}))[profile]
 
     def _standardised(self, name: str, parents: State) -> np.ndarray:
         mean, deviation = self.scales[name]
@@ -762,12 +751,9 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
 
 def named(names: Mapping) -> dict[str, type[Mechanism]]:
     """Return the mechanisms among these names that can be made."""
-    classes = {name: kind for name, kind in names.items() if inspect.isclass(kind)}
-    return {
-        name: kind
-        for name, kind in classes.items()
-        if issubclass(kind, Mechanism) and not inspect.isabstract(kind)
-    }
+    classes = filter(inspect.isclass, names.values())
+    found = [kind for kind in classes if issubclass(kind, Mechanism)]
+    return {kind.__name__: kind for kind in found if not inspect.isabstract(kind)}
 
 
 #: The names that a specification may use, and what they stand for.

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from lib.errors import InputError, check_count, check_known
+from lib.errors import InputError, check, check_count, check_known
 from lib.files import atomic_write, write_parquet
 from lib.scm.interventions import World
 from lib.scm.mechanisms import (
@@ -113,8 +113,7 @@ class Simulator(BaseEstimator):
             Stands in for :func:`fit_mechanism`, to keep what it returns, for example.
         """
         check_known("coupling", self.coupling, COUPLINGS)
-        if not len(table):
-            raise InputError("the table has no rows")
+        check(len(table) > 0, "the table must have rows", len(table))
         model = self.specification
         seen = [name for name in model.variables if name in table]
         self.table_kinds_ = {name: self._kind(name, table[name]) for name in seen}
@@ -137,10 +136,9 @@ class Simulator(BaseEstimator):
                 # In a table nobody is seen twice: only causes at the same step can be learned from.
                 causes = model.variables[name].seq_parents_curr
                 later = self.transition_[name] = fitted(model.transition(name, initial), causes)
-                kinds = described(initial.levels_), described(later.levels_)
-                if kinds[0] != kinds[1] and not isinstance(later, KeepPrevious):
-                    changes = f"it has {kinds[0]} at step 0, and {kinds[1]} at later steps"
-                    raise InputError(f"variable {name!r} must stay what it is: {changes}")
+                kind, found = described(initial.levels_), described(later.levels_)
+                rule = f"variable {name!r} must stay at later steps what it is at step 0, {kind}"
+                check(found == kind or isinstance(later, KeepPrevious), rule, found)
         return self
 
     def _kind(self, name: str, series: pd.Series) -> Levels:
@@ -155,12 +153,12 @@ class Simulator(BaseEstimator):
     def _observed(self, mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
         """Return the table's columns of the causes; those learned from must be as in the model."""
         for cause in causes:
-            given = described(self.kinds_[cause])
-            seen = described(self.table_kinds_[cause]) if cause in columns else "no such column"
-            if mechanism.learns_from_parents and cause not in mechanism.by_hand and seen != given:
-                learns = f"{type(mechanism).__name__} learns from parent {cause!r}"
-                found = f"the table has {seen}, the model {given}"
-                raise InputError(f"variable {mechanism.variable!r}: {learns}, of which {found}")
+            kind = described(self.kinds_[cause])
+            found = described(self.table_kinds_[cause]) if cause in columns else "no such column"
+            learns = mechanism.learns_from_parents and cause not in mechanism.by_hand
+            reader = f"variable {mechanism.variable!r}: {type(mechanism).__name__}"
+            rule = f"{reader} learns from parent {cause!r}, in the model {kind}"
+            check(found == kind or not learns, f"{rule}, in the table", found)
         return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
     def sample(
@@ -214,8 +212,8 @@ class Simulator(BaseEstimator):
         check_count("block", block, least=1)
         # Whatever a rule acts on comes as late as possible, so that the rule can read all
         # that does not follow from it.
-        model, late = self.specification, world.rules
-        orders = [model.order(step, late) for step in (0, 1)] if late else model.orders
+        late = {name for (name, _), action in world.actions.items() if callable(action)}
+        orders = [self.specification.order(step, late) for step in (0, 1)]
         return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
             joblib.delayed(self._block)(world, orders, world.subjects[low : low + block])
             for low in range(0, n, block)
@@ -251,10 +249,8 @@ class Simulator(BaseEstimator):
         check_is_fitted(self, "kinds_")
         check_known("variable", variable, self.kinds_, limit=50)
         mechanism = self._mechanism(variable, t)
-        if not isinstance(mechanism, CategoricalMechanism):
-            rule = "states no probabilities, only categorical mechanisms do"
-            found = f"variable {variable!r} at step {t}: {type(mechanism).__name__}"
-            raise InputError(f"{found} {rule}")
+        rule = f"variable {variable!r} at step {t} needs a mechanism that states probabilities"
+        check(isinstance(mechanism, CategoricalMechanism), rule, type(mechanism).__name__)
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
             raise InputError(f"the world must have every subject at step {t} and the one before")

@@ -29,7 +29,7 @@ import networkx as nx
 from pydantic import BaseModel, ValidationError, field_validator
 
 from lib import ROOT
-from lib.errors import InputError, check_known, first_problem
+from lib.errors import InputError, check, check_known, first_problem
 from lib.files import read_yaml
 from lib.scm.mechanisms import MECHANISMS, FittedMechanism, Mechanism, parameter_names
 
@@ -108,8 +108,8 @@ class Specification:
         types: Vocabulary | None = None,
     ):
         self.source, self.types = source, {**MECHANISMS, **(types or {})}
-        if not isinstance(variables, Mapping) or not variables:
-            raise InputError(f"{source}: 'variables' must map names to variables: found none")
+        met = isinstance(variables, Mapping) and len(variables) > 0
+        check(met, f"{source}: 'variables' must map names to variables", variables)
         self.variables = {
             str(name): self._variable(str(name), entry) for name, entry in variables.items()
         }
@@ -160,22 +160,19 @@ class Specification:
 
     def order(self, step: int, late: Collection[str] = ()) -> list[str]:
         """Order the variables, causes at a step first; those of `late` and their effects last."""
-        graph, places = self.graph(step), list(self.variables)
+        graph = self.graph(step)
         last = {*late}.union(*(nx.descendants(graph, name) for name in late))
-        key = lambda name: (name in last, places.index(name))  # noqa: E731
+        key = {name: (name in last, place) for place, name in enumerate(self.variables)}
         try:
-            return list(nx.lexicographical_topological_sort(graph, key))
+            return list(nx.lexicographical_topological_sort(graph, key.get))
         except nx.NetworkXUnfeasible:
             cycle = [edge[0] for edge in nx.find_cycle(graph)]
-            found = " → ".join([*cycle, cycle[0]])
-            raise InputError(
-                f"{self.source}: causes at step {step} form a cycle: {found}"
-            ) from None
+            rule = f"{self.source}: causes at step {step} form a cycle"
+            raise InputError(f"{rule}: {' → '.join([*cycle, cycle[0]])}") from None
 
     def _variable(self, name: str, entry: Mapping) -> Variable:
         where = f"{self.source}: variable {name!r}"
-        if not isinstance(entry, Mapping):
-            raise InputError(f"{where} must be a mapping of keys: found {entry!r}")
+        check(isinstance(entry, Mapping), f"{where} must be a mapping of keys", entry)
         entry = _with_meaning(entry, "variable", where)
         for key in ("sampler", "seq_sampler"):
             if isinstance(entry.get(key), Mapping):
@@ -221,11 +218,11 @@ class Specification:
             (transition, "seq_parents_prev", transition.reads_previous),
         ):
             declared, reader = list(getattr(variable, place)), type(mechanism).__name__
-            if mechanism.learns_from_parents and not declared:
-                raise InputError(f"{where}: {reader} learns from {place}: found none")
-            if missing := [parent for parent in reads if parent not in declared]:
-                unmet = f"{reader} reads {missing[0]!r}, which is missing from {place}"
-                raise InputError(f"{where}: {unmet}: found {declared}")
+            met = declared or not mechanism.learns_from_parents
+            check(met, f"{where}: {reader} learns from {place}", declared)
+            for parent in reads:
+                rule = f"{where}: {reader} reads {parent!r}, which is missing from {place}"
+                check(parent in declared, rule, declared)
 
 
 def _with_meaning(entry: Mapping, kind: str, where: str) -> dict:

@@ -110,7 +110,9 @@ def test_a_code_counts_only_in_its_own_kind_of_entry():
     question = "Does the surgeon recommend surgery?"
     assert read(context.format("carries allele"), question) == 1
     assert read(context.format("does not carry allele"), question) == 0
-    with pytest.raises(InputError, match="decides 'the patient carries allele A100'"):
+    with pytest.raises(
+        InputError, match="decide every condition: found 'the patient carries allele A100'"
+    ):
         told = "does not carry allele A1001. The patient never underwent procedure"
         read(context.format(told), question)
     painless = DO[0].format("the pain is not significant") + question
@@ -129,16 +131,20 @@ def test_a_theme_can_be_named():
     ("context", "question", "message"),
     [
         ("", "Is it raining?", "no theme recognises the question 'Is it raining?'"),
-        (RULES["exactly when"], "Is Emil happy?", "the context has no rule for 'Emil is happy'"),
+        (
+            RULES["exactly when"],
+            "Is Emil happy?",
+            "the context must rule what is asked or set: found 'Emil is happy'",
+        ),
         (
             RULES["exactly when"],
             DO[1].format("Emil is happy") + "Is Rosa happy?",
-            "the context has no rule for 'Emil is happy'",
+            "the context must rule what is asked or set: found 'Emil is happy'",
         ),
         (
             RULES["exactly when"] + "\n\nInes gets 1 candy. Rosa gets 2 candies.",
             "Is Rosa happy?",
-            "no fact and no rule of the context decides 'Hugo gets at least 2 candies'",
+            "the context must decide every condition: found 'Hugo gets at least 2 candies'",
         ),
         (
             "Ines is happy exactly when Hugo is happy. Hugo is happy exactly when Ines is happy.",
@@ -168,22 +174,22 @@ ROSA = "Rosa is happy if and only if Rosa gets at least 3 candies."
         (
             f"{ROSA}\n\nRosa gets 1 candy. Rosa arrives with 2 botles of lemonade.",
             "Is Rosa happy?",
-            "does not know the sentence 'Rosa arrives with 2 botles of lemonade.'",
+            "must know every sentence: found 'Rosa arrives with 2 botles of lemonade.'",
         ),
         (
             f"{ROSA} {ROSA}\n\nRosa gets 1 candy.",
             "Is Rosa happy?",
-            "tells the rule for 'Rosa is happy' twice",
+            "may not tell a rule twice: found 'Rosa is happy'",
         ),
         (
             f"{ROSA}\n\nRosa gets 1 candy. Rosa gets 4 candies.",
             "Is Rosa happy?",
-            "a fact is told twice: 'Rosa gets 1 candy.' and 'Rosa gets 4 candies.'",
+            "a fact may not be told twice: found ['Rosa gets 1 candy.', 'Rosa gets 4 candies.']",
         ),
         (
             f"{ROSA}\n\nRosa gets 1 candy. Rosa gets 1 candy.",
             "Is Rosa happy?",
-            "a fact is told twice: 'Rosa gets 1 candy.' and 'Rosa gets 1 candy.'",
+            "a fact may not be told twice: found ['Rosa gets 1 candy.', 'Rosa gets 1 candy.']",
         ),
         (
             f"{ROSA}\n\nRosa gets 1 candy.",
@@ -204,7 +210,7 @@ ROSA = "Rosa is happy if and only if Rosa gets at least 3 candies."
             "Rosa is happy if and only if (a) Rosa gets at least 3 candies; (b) Rosa gets at least "
             "5 candies.\n\nRosa gets 4 candies.",
             "Is Rosa happy?",
-            "does not know the sentence 'Rosa is happy if and only if (a)",
+            "must know every sentence: found 'Rosa is happy if and only if (a)",
         ),
     ],
 )

@@ -315,7 +315,10 @@ def test_wordings_take_turns():
         ({"n_per_bcc": 3}, "n_per_bcc must list the nodes of each component: found 3"),
         ({"bcc_types": ["cycle"]}, "bcc_types must have one kind a component, 3: found 1"),
         ({"bcc_types": "ring"}, "bcc_types: kind 'ring' is unknown: expected one of cycle, wheel"),
-        ({"causal_functions": "nor"}, "causal_functions 'nor' is unknown: expected one of and, or"),
+        (
+            {"causal_functions": "nor"},
+            "in theme 'candy_party', causal_functions 'nor' is unknown: expected one of and",
+        ),
         (
             {"probabilities": [0.5, 1.0]},
             "probabilities must lie between 0 and 1: found [0.5, 1.0]",
@@ -331,8 +334,8 @@ def test_wordings_take_turns():
         ({"probabilities": []}, "probabilities must lie between 0 and 1: found []"),
         ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1: found 0"),
         ({"n_samples": 2.5}, "n_samples must be a whole number of at least 1: found 2.5"),
-        ({"n_wordings": 4}, "n_wordings must be at most 3: found 4"),
-        ({"n_wordings": 0}, "n_wordings must be a whole number of at least 1: found 0"),
+        ({"n_wordings": 4}, "n_wordings must be a whole number from 1 to 3: found 4"),
+        ({"n_wordings": 0}, "n_wordings must be a whole number from 1 to 3: found 0"),
         ({"first_task": -1}, "first_task must be a whole number of at least 0: found -1"),
         ({"seed": -1}, "seed must be a whole number of at least 0: found -1"),
         ({"least_pns": 1.0}, "least_pns must be at least 0 and below 1: found 1.0"),
@@ -349,9 +352,9 @@ def test_bad_input_is_refused_in_one_sentence(arguments, message):
 @pytest.mark.parametrize(
     ("functions", "rule"),
     [
-        ("nor", "causal_functions 'nor' is unknown"),
-        ("and", "of theme 'clinical_notes' must be 'or, and at the leaf': found 'and'"),
-        ("random", "of theme 'clinical_notes' must be 'or, and at the leaf': found 'random'"),
+        ("nor", "theme 'clinical_notes', causal_functions 'nor' is unknown: expected or, and at"),
+        ("and", "theme 'clinical_notes', causal_functions 'and' is unknown: expected or, and at"),
+        ("random", "theme 'clinical_notes', causal_functions 'random' is unknown: expected or, "),
     ],
 )
 def test_a_theme_that_insists_on_its_operators_refuses_others(functions, rule):

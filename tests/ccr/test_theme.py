@@ -84,7 +84,7 @@ def test_no_first_name_begins_another():
 
 
 def test_too_many_people_are_refused():
-    with pytest.raises(InputError, match="a story has names for 60,880 people: found 60,881 nodes"):
+    with pytest.raises(InputError, match="a story has names for 60,880 people: found 60881"):
         Draw(0, "a crowd").people(60_881)
 
 

@@ -91,18 +91,18 @@ def test_no_clause_holds_what_ends_one(theme):
 @THEMES
 def test_a_negated_clause_is_read_as_its_positive(theme):
     for node in nodes_of(theme):
-        assert theme.denied(node.false) == node.true
-        assert theme.denied(node.true) is None
+        assert theme.affirmed(node.false, form=1) == node.true
+        assert theme.affirmed(node.true, form=1) is None
         assert re.search(" not ", node.false) and not re.search(" not ", node.true)
 
 
 @THEMES
 def test_a_question_is_recognised_by_its_own_theme_only(theme):
     for node in nodes_of(theme):
-        assert theme.asked(node.question) == node.true
-        assert theme.asked("Is it raining?") is None
+        assert theme.affirmed(node.question, form=2) == node.true
+        assert theme.affirmed("Is it raining?", form=2) is None
         for other in themes().values():
-            assert other is theme or other.asked(node.question) is None
+            assert other is theme or other.affirmed(node.question, form=2) is None
 
 
 @THEMES

@@ -267,7 +267,7 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ({"pay": [1.0, 2.0, np.nan]}, "'pay' at step 0: finite numbers are needed: found nan"),
         ({"pay": [1, 2, "3"]}, "'pay' at step 0: finite numbers are needed: found '3'"),
         ({"pay": [1.0, 2.0]}, "'pay' at step 0: one value a subject is needed, 3: found 2"),
-        ({"pay": np.ones((3, 2))}, "one value a subject is needed: found shape (3, 2)"),
+        ({"pay": np.ones((3, 2))}, "one value a subject is needed, in one dimension: found (3, 2)"),
         ({"pay": pd.Series([1.0, 2.0])}, "'pay' at step 0: no value is given for subject 2"),
         ({"pay": StochasticPolicy({"a": 1})}, "'pay' at step 0: a StochasticPolicy needs levels"),
         ({"job": StochasticPolicy({"king": 1})}, "'job' at step 0: level 'king' is unknown"),

@@ -116,7 +116,7 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ({"age": {"sampler": {"bounds": [1, 2]}}}, "variable 'age', key 'sampler.type' is missing"),
         ({"time": {"sampler": "ConstantSampler"}}, "(ConstantSampler), key 'value' is missing"),
         ({"age": "gaussian"}, "variable 'age' must be a mapping of keys: found 'gaussian'"),
-        ({}, "model.yml: 'variables' must map names to variables: found none"),
+        ({}, "model.yml: 'variables' must map names to variables: found {}"),
         (
             two(seq_sampler={"type": "HoursPerWeekTransition", "sampler": "#init_sampler"}),
             "model.yml: variable 'pay': HoursPerWeekTransition reads 'age', which is "
@@ -151,11 +151,11 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             {"age": {"sampler": "LinearGaussianSampler"}},
-            "variable 'age': LinearGaussianSampler learns from parents: found none",
+            "variable 'age': LinearGaussianSampler learns from parents: found []",
         ),
         (
             two(seq_sampler="LinearGaussianSampler", seq_parents_prev=["age"]),
-            "'pay': LinearGaussianSampler learns from seq_parents_curr: found none",
+            "'pay': LinearGaussianSampler learns from seq_parents_curr: found []",
         ),
         *(
             (
