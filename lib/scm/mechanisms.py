@@ -360,14 +360,23 @@ class Features:
 
     def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
         """Apply a costly `model` to each distinct combination of parent values once."""
-        # Numbers last: neighbouring profiles then differ in a number, and share most of a path.
-        # In this order, they share branches: forests run two to four times faster.
-        names = sorted(self.slices, key=lambda name: name in self.scales)
-        frame = pd.DataFrame({name: parents[name] for name in names})
-        profile = frame.groupby(names, observed=True).ngroup().to_numpy()
-        rows = np.empty(profile.max() + 1, dtype=np.int64)
-        rows[profile] = np.arange(len(profile))  # any of its rows stands for a profile
-        return model(self.matrix({name: parents[name][rows] for name in names}))[profile]
+        key, combinations = np.zeros(1, dtype=np.int64), 1
+        # Numbers last: neighbouring rows then differ in a number, and share most of a path.
+        for name in sorted(self.slices, key=lambda name: name in self.scales):
+            column = parents[name]
+            if name in self.scales:
+                levels, codes = np.unique(column, return_inverse=True)
+            else:
+                levels, codes = column.categories, column.codes
+            combinations *= len(levels)
+            if combinations >= 2**62:  # more would overflow: number the combinations that occur
+                distinct, key = np.unique(key, return_inverse=True)
+                combinations = len(distinct) * len(levels)
+            key = key * len(levels) + codes.astype(np.int64)
+        # In sorted order, neighbouring rows share branches: forests run two to four times faster.
+        _, rows, inverse = np.unique(key, return_index=True, return_inverse=True)
+        profiles = {name: parents[name][rows] for name in self.slices}
+        return model(self.matrix(profiles))[inverse]
 
     def _standardised(self, name: str, parents: State) -> np.ndarray:
         mean, deviation = self.scales[name]
