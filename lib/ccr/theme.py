@@ -182,8 +182,12 @@ def themes() -> dict[str, Theme]:
     """Return all themes by name, found in :mod:`lib.ccr.themes`."""
     folders = pkgutil.resolve_name("lib.ccr.themes").__path__
     modules = sorted(module.name for module in pkgutil.iter_modules(folders))
-    found = [pkgutil.resolve_name(f"lib.ccr.themes.{name}:THEME") for name in modules]
-    return {theme.name: theme for theme in found}
+    found = {name: pkgutil.resolve_name(f"lib.ccr.themes.{name}") for name in modules}
+    found = {name: getattr(module, "THEME", None) for name, module in found.items()}
+    for name, theme in found.items():
+        rule = f"THEME of lib/ccr/themes/{name}.py must be a theme of the name {name!r}"
+        check(isinstance(theme, Theme) and theme.name == name, rule, theme)
+    return found
 
 
 def find_theme(name: str | Theme) -> Theme:

@@ -32,6 +32,7 @@ from lib.scm.mechanisms import (
     Mechanism,
     Parents,
     State,
+    as_column,
     columns_of,
     described,
 )
@@ -307,6 +308,9 @@ class Simulator(BaseEstimator):
                 categorical = isinstance(mechanism, CategoricalMechanism)
                 coupling = {"coupling": world.coupling} if categorical else {}
                 now[name] = mechanism.evaluate(parents, noise, **coupling)
+                if not categorical and self.kinds_[name] is None:
+                    place = f"variable {name!r} at step {step}, {type(mechanism).__name__}"
+                    now[name] = as_column(now[name], None, place, len(subjects))
             if action is not None:
                 now[name] = world.value(name, step, subjects, now, before)
         return now

@@ -44,8 +44,23 @@ def test_one_more_file_is_one_more_theme(tmp_path, monkeypatch):
         sys.modules.pop("lib.ccr.themes.lamps_of_a_test", None)
 
 
+@pytest.mark.parametrize("last", ["THEME = Lamps", "THEMES = [Lamps()]"])
+def test_a_file_without_a_theme_of_its_name_is_named(tmp_path, monkeypatch, last):
+    (tmp_path / "lights.py").write_text(NEW_THEME.replace("THEME = Lamps()", last))
+    monkeypatch.setattr(lib.ccr.themes, "__path__", [*lib.ccr.themes.__path__, str(tmp_path)])
+    themes.cache_clear()
+    try:
+        with pytest.raises(InputError, match=r"lights\.py must be a theme of the name 'light"):
+            themes()
+    finally:
+        themes.cache_clear()
+        sys.modules.pop("lib.ccr.themes.lights", None)
+
+
 def test_an_unknown_theme_is_refused():
-    with pytest.raises(InputError, match="theme 'candy' is unknown: expected one of .*candy_party, "):
+    with pytest.raises(
+        InputError, match="theme 'candy' is unknown: expected one of .*candy_party, "
+    ):
         find_theme("candy")
 
 

@@ -531,6 +531,27 @@ def test_another_coupling_after_the_fit_changes_every_draw(town, town_table, cou
         changed.sample(n=1)
 
 
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (lambda noise: noise, "one value a subject is needed, 5: found 1"),
+        (lambda noise: np.log(noise[0] - 1), "finite numbers are needed: found nan"),
+    ],
+)
+def test_what_a_mechanism_returns_is_one_finite_number_a_subject(value, sentence):
+    class Wrong(Mechanism):
+        noise_terms = 1
+
+        def evaluate(self, parents, noise):
+            with np.errstate(invalid="ignore"):
+                return value(noise)
+
+    specification = Specification({"x": {"sampler": "Wrong"}}, types={"Wrong": Wrong})
+    simulator = Simulator(specification).fit(pd.DataFrame({"x": [1.0, 2.0]}))
+    with pytest.raises(InputError, match=f"variable 'x' at step 0, Wrong: {sentence}"):
+        simulator.sample(5)
+
+
 def test_a_simulator_knows_nothing_of_income():
     program = "import sys, lib.scm; sys.exit(any('income' in name for name in sys.modules))"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
