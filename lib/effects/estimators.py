@@ -74,12 +74,12 @@ class EffectEstimator(BaseEstimator):
         self._fit(np.asarray(covariates, dtype=float), np.asarray(treatment), np.asarray(outcome))
         return self
 
-    def _fit_arms(self, covariates, treatment, outcome):
-        """Choose the settings of the outcome models of both arms by their joint R², and fit."""
+    def _fit_arms(self, covariates, treatment, outcome, refit=True):
+        """Choose settings of the outcome models of both arms by their joint R², and fit them."""
         scale, *rows = rows_of(covariates, outcome)
         self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
         arms = [(scale, *(column[treatment == arm] for column in rows)) for arm in (0, 1)]
-        self.score_ = fit_jointly([self.control_, self.treated_], arms)
+        self.score_ = fit_jointly([self.control_, self.treated_], arms, refit)
 
     def takes_missing(self) -> bool:
         """Say whether there is a way to take missing covariates."""
@@ -352,7 +352,7 @@ class AIPW(EffectEstimator):
         self.control, self.treated, self.propensity = control, treated, propensity
 
     def _fit(self, covariates, treatment, outcome):
-        self._fit_arms(covariates, treatment, outcome)
+        self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
         e = np.clip(e, LOWEST, HIGHEST)

@@ -204,8 +204,8 @@ def rows_of(features, target, weights=None) -> tuple:
     return np.array(scale), features, target, folds, weights
 
 
-def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
-    """Choose the settings that are best together, fit them, and return their score.
+def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -> float:
+    """Choose the settings that are best together, fit them on request, and return their score.
 
     A random search draws settings of the joint grid without replacement, so that one search's
     choice restricts the other's. The score is missing where nothing is chosen or scored. Each
@@ -229,7 +229,7 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
         score = float(total.max()) + (not is_classifier(settings[0][0]))
     for search, each, k, own in zip(searches, settings, best, rows, strict=True):
         _, features, target, _, weights = own
-        search.best_estimator_ = fit(each[k], features, target, weights)
+        search.best_estimator_ = fit(each[k], features, target, weights) if refit else each[k]
     return score
 
 
@@ -242,7 +242,13 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     scale, features, *others = rows
     if all(isinstance(setting, TREES) for setting in settings):
         features = np.asarray(features, dtype=np.float32)
+    # Others do not race, and what was kept of them is found with and without one.
+    race = race and len(settings) > 1 and all(map(_races, settings))
     return kept(_cross_validated, *settings)(settings, scale, features, *others, race)
+
+
+def _races(setting) -> bool:
+    return type(setting) is RandomForestRegressor and setting.n_estimators > 2 * FIRST_TREES
 
 
 @cached
@@ -256,9 +262,7 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
             raise InputError("settings are chosen by R²: found no fold in which the outcome varies")
         return np.array([np.nan])
     started, finalists = {}, range(len(settings))
-    forests = [s for s in settings if type(s) is RandomForestRegressor]
-    few = any(forest.n_estimators <= 2 * FIRST_TREES for forest in forests)
-    if race and len(settings) > 1 and forests == settings and not few:
+    if race:
         started, finalists = _first_trees(settings, features, target, parts, weights)
     scores = np.full((len(settings), len(parts)), -np.inf)
     for i in finalists:

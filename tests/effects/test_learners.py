@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler
 
+from lib.effects import learners
 from lib.effects.estimators import RLearner, TLearner
 from lib.effects.learners import Search, as_search, fold_of, learner, watched
 from lib.errors import InputError
@@ -111,6 +112,12 @@ def test_raced_forests_choose_and_score_as_whole_ones(steep):
     assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=1e-6)
     # Outside a race every score is that of the whole forest.
     assert ours.scores(x, y) == pytest.approx(theirs.cv_results_["mean_test_score"], abs=1e-6)
+
+
+def test_what_cannot_race_is_cross_validated_once(data, monkeypatch):
+    search = Search(Ridge(), {"learner__alpha": [1, 2]}).fit(data[0], data[2])
+    monkeypatch.setattr(learners, "predict", None)
+    assert search.scores(data[0], data[2]).max() == search.best_score_
 
 
 def test_a_draw_is_no_race(steep, monkeypatch):
