@@ -15,7 +15,7 @@ from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
-from lib.errors import InputError, check_known
+from lib.errors import InputError, check, check_known
 
 #: The names that estimator files use.
 LEARNERS = {
@@ -78,8 +78,7 @@ def watched(estimator) -> bool:
 
 def fold_of(n: int) -> np.ndarray:
     """Return the fold of each of n rows: five blocks of neighbours, not shuffled."""
-    if n < FOLDS:
-        raise InputError(f"{FOLDS} folds need at least {FOLDS} rows: found {n}")
+    check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
     return np.repeat(np.arange(FOLDS), [len(part) for part in np.array_split(np.arange(n), FOLDS)])
 
 
