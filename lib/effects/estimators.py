@@ -22,14 +22,11 @@ References
    structural parameters. The Econometrics Journal 21(1).
 """
 
-import inspect
-from typing import Any
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 
-from lib.effects.learners import as_search, fit_jointly, out_of_fold, rows_of
+from lib.effects.learners import as_search, demanded, fit_jointly, out_of_fold, rows_of
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -61,13 +58,7 @@ class EffectEstimator(BaseEstimator):
     @classmethod
     def slots(cls) -> list[str]:
         """Return the names of the learners, in the order of the constructor."""
-        return [p.name for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
-
-    @classmethod
-    def options(cls) -> dict[str, Any]:
-        """Return the other parameters, and their defaults."""
-        parameters = inspect.signature(cls).parameters
-        return {k: p.default for k, p in parameters.items() if p.default is not p.empty}
+        return demanded(cls)
 
     def fit(self, covariates, treatment, outcome):
         """Fit to covariates (n, p), treatment (n,) of zeros and ones, and outcome (n,)."""

@@ -4,6 +4,8 @@ A learner is any regressor or classifier with scikit-learn's interface. A :class
 learner with settings to choose from.
 """
 
+import inspect
+
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -65,6 +67,11 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
         check_known(f"{name} parameter", parameter, sorted(known), 40)
     usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
     return made.set_params(**usual | parameters)
+
+
+def demanded(function) -> list[str]:
+    """Return the names of the parameters without a default."""
+    return [k for k, p in inspect.signature(function).parameters.items() if p.default is p.empty]
 
 
 def watched(estimator) -> bool:
@@ -257,8 +264,7 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     if classes and any(len(np.unique(target[test])) < 2 for _, test, _ in parts):
         raise InputError("every fold needs subjects of both arms: found a fold with one only")
     if not parts:
-        if len(settings) > 1:
-            raise InputError("settings are chosen by R²: found no fold in which the outcome varies")
+        check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", parts)
         return np.array([np.nan])
     started, finalists = {}, range(len(settings))
     if race:

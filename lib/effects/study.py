@@ -195,11 +195,8 @@ class Study:
     def _rows_in_arms(self) -> np.ndarray:
         check_known("observational column", self.treatment, self.observational)
         name, taken = self.treatment, self.observational[self.treatment].astype(object)
-        check(
-            not taken.hasnans,
-            f"column {name!r} must have no missing value",
-            int(taken.isna().sum()),
-        )
+        absent = int(taken.isna().sum())
+        check(absent == 0, f"column {name!r} must have no missing value", absent)
         for arm in self.arms:
             check_known("arm", arm, taken.unique())
         check(self.arms[0] != self.arms[1], "the two arms must differ", self.arms)
