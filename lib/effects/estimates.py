@@ -102,10 +102,9 @@ def estimate(
 
 def _ready(name: str, estimator, study: Study):
     """Refuse a study that an estimator cannot take, and tell it the propensities if it asks."""
-    if study.missing and not getattr(estimator, "takes_missing", lambda: True)():
-        column, count = next(iter(study.missing.items()))
-        found = f"column {column!r} has {count:,}; fill them in with impute=True"
-        raise InputError(f"estimator {name!r} has no way to take missing values: {found}")
+    takes = getattr(estimator, "takes_missing", lambda: True)
+    rule = f"estimator {name!r} has no way to take missing values, which impute=True fills in"
+    check(not study.missing or takes(), rule, study.missing)
     if "probabilities" not in getattr(estimator, "get_params", dict)():
         return estimator
     if study.arm_probability is None:

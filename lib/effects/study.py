@@ -263,10 +263,9 @@ def _is_categorical(name: str, columns: list[pd.Series]) -> bool:
     if kind == "string":
         _check_spelling(name, levels)
         strange = levels[pd.to_numeric(levels, errors="coerce").isna()]
-        if not declared and 0 < 2 * len(strange) < len(levels):
-            rule = "is text, but most levels are numbers"
-            found = f"{strange.iloc[0]!r} among them; categories would be a pandas Categorical"
-            raise InputError(f"covariate {name!r} {rule}: found {found}")
+        unclear = not declared and 0 < 2 * len(strange) < len(levels)
+        rule = f"text {name!r} must be a pandas Categorical if most levels are numbers"
+        check(not unclear, rule, strange.head(3).tolist())
     elif np.isinf(levels.astype(float)).any():
         raise InputError(f"covariate {name!r} has values that are not finite")
     return declared or kind in ("boolean", "string", "empty")

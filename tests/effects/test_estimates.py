@@ -224,7 +224,9 @@ def test_trees_take_missing_covariates_and_ridge_refuses_them(tables):
     options = OPTIONS | {"grids": GRIDS}
     found = wide(benchmark(seen, *tables[1:], estimators=["s-trees"], **options))
     assert found["R²"].notna().all()
-    with pytest.raises(InputError, match="'t' has no way to take missing values: column 'age'"):
+    with pytest.raises(
+        InputError, match=r"'t' has no way to take missing values, .*: found {'age'"
+    ):
         benchmark(seen, *tables[1:], estimators=["s-trees", "t"], **options)
 
 

@@ -201,11 +201,11 @@ def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tab
             ["yes"] * 4,
             r"must spell a level in one way: found \['yes', 'yes '\]",
         ),
-        (["1.5", "2", "?", "4"], ["1.5"] * 4, r"most levels are numbers: found '\?' among"),
+        (["1.5", "2", "?", "4"], ["1.5"] * 4, r"most levels are numbers: found \['\?'\]"),
         (
             ["1", "2", "3", "4"],
             ["1", "2", "3", "none"],
-            "most levels are numbers: found 'none'",
+            r"most levels are numbers: found \['none'\]",
         ),
         ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, "not finite"),
         (pd.date_range("2026-01-01", periods=4), [1.0] * 4, "found Timestamp, float"),
