@@ -20,8 +20,8 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from lib.effects.learners import CLASSIFIER, LEARNERS, learner
-from lib.errors import InputError
+from lib.effects.learners import CLASSIFIER, LEARNERS, demanded, learner
+from lib.errors import InputError, check
 
 #: What EconML's constructors demand; a forest, where they do not choose for themselves.
 DEMANDED = {
@@ -84,11 +84,10 @@ def adapted(name: str, options: dict, seed: int = 0):
             raise InputError(f"{name} must have a method {method}")
     taken, usual = inspect.signature(found).parameters, {"random_state": seed}
     if econml:
-        if more := sorted(_demanded(found.fit) - {"self", "Y", "T", "X"}):
-            rule = "must fit covariates, treatment and outcome alone"
-            raise InputError(f"{name} {rule}: it needs {', '.join(more)} as well")
+        more = [key for key in demanded(found.fit) if key not in ("self", "Y", "T", "X")]
+        check(not more, f"{name} must fit covariates, treatment and outcome alone", more)
         usual |= {"n_jobs": 1, "verbose": 0, "discrete_treatment": True}
-        usual |= {key: value for key, value in DEMANDED.items() if key in _demanded(found)}
+        usual |= {key: value for key, value in DEMANDED.items() if key in demanded(found)}
     usual = {key: value for key, value in usual.items() if key in taken}
     if name == "econml.dml:DML":  # it brings the intercept itself, and is wrong with a second one
         usual |= {"model_final": "ridge", "model_final__fit_intercept": False}
@@ -103,7 +102,3 @@ def adapted(name: str, options: dict, seed: int = 0):
     except TypeError as error:
         raise InputError(f"{name} cannot be made: {error}") from error
     return EconML(estimator) if econml else estimator
-
-
-def _demanded(function) -> set[str]:
-    return {k for k, p in inspect.signature(function).parameters.items() if p.default is p.empty}

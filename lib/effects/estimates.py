@@ -16,7 +16,7 @@ from lib.effects.estimator_files import PAPER, read_estimators
 from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
-from lib.errors import InputError
+from lib.errors import InputError, check
 
 
 class Estimate(NamedTuple):
@@ -66,14 +66,12 @@ def benchmark(
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     for k, study in enumerate([studies] if isinstance(studies, Study) else studies):
-        if not isinstance(study, Study):
-            rule = "a benchmark is of a study, of studies, or of three tables"
-            raise InputError(f"{rule}: found a {type(study).__name__}")
+        rule = "a benchmark is of a study, of studies, or of three tables"
+        check(isinstance(study, Study), rule, type(study).__name__)
         study = replace(study, **of_study) if of_study else study
         found = estimate(study, made, n_jobs=n_jobs, progress=progress)
         tables.append(evaluate(study, found, bootstraps, seed).assign(study=k))
-    if not tables:
-        raise InputError("a benchmark needs a study: found none")
+    check(len(tables) > 0, "a benchmark needs a study", tables)
     table = pd.concat(tables, ignore_index=True)
     return table[["study", *table.columns.drop("study")]]
 
@@ -104,10 +102,9 @@ def estimate(
 
 def _ready(name: str, estimator, study: Study):
     """Refuse a study that an estimator cannot take, and tell it the propensities if it asks."""
-    if study.missing and not getattr(estimator, "takes_missing", lambda: True)():
-        column, count = next(iter(study.missing.items()))
-        found = f"column {column!r} has {count:,}; fill them in with impute=True"
-        raise InputError(f"estimator {name!r} has no way to take missing values: {found}")
+    takes = getattr(estimator, "takes_missing", lambda: True)
+    rule = f"estimator {name!r} has no way to take missing values, which impute=True fills in"
+    check(not study.missing or takes(), rule, study.missing)
     if "probabilities" not in getattr(estimator, "get_params", dict)():
         return estimator
     if study.arm_probability is None:
@@ -126,9 +123,8 @@ def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) 
             effects = np.asarray(estimator.effect(test_covariates), dtype=float)
     if effects is None and not hasattr(estimator, "ate_"):
         raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
-    if effects is not None and effects.shape != (m,):
-        rule = f"effect must return one number a subject, {m:,}"
-        raise InputError(f"estimator {name!r}: {rule}: found shape {effects.shape}")
+    rule, shape = f"effect of {name!r} must return one number a subject, {m:,}", np.shape(effects)
+    check(effects is None or shape == (m,), rule, shape)
     return Estimate(
         ate=float(estimator.ate_ if effects is None else effects.mean()),
         effects=effects,

@@ -23,7 +23,7 @@ from lib import ROOT
 from lib.effects.adapter import adapted
 from lib.effects.estimators import DML, ESTIMATORS, Matching
 from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
-from lib.errors import InputError, check_count, check_known, one_of
+from lib.errors import InputError, check, check_count, check_known, one_of
 from lib.files import read_yaml
 
 #: The paper's estimators and those added since.
@@ -142,15 +142,16 @@ def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
     for section in [name for name in content if name not in SECTIONS]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=4)
     for name, entry in content["estimators"].items():
-        if not isinstance(entry, dict) or "estimator" not in entry:
-            raise InputError(f"estimator {name!r} must be a mapping with a key 'estimator'")
+        rule = f"estimator {name!r} must be a mapping with a key 'estimator'"
+        check(isinstance(entry, dict) and "estimator" in entry, rule, entry)
     return content
 
 
 def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any]):
     """Translate the keys of an entry into parameters of the estimator and of its searches."""
     check_known("class", kind, [*ESTIMATORS, "module:Class"])
-    chosen, options, slots = ESTIMATORS[kind], ESTIMATORS[kind].options(), ESTIMATORS[kind].slots()
+    chosen, slots = ESTIMATORS[kind], ESTIMATORS[kind].slots()
+    options = chosen(**dict.fromkeys(slots)).get_params()
     if "random_state" in options:
         options["random_state"] = of_search["seed"]
     # Role → parameter → values; the learners themselves stand under an empty name.
@@ -158,15 +159,14 @@ def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any])
     for key, value in keys.items():
         role, _, parameter = key.partition("__")
         slot, values = _slot(role, chosen), value if isinstance(value, list) else [value]
-        if not values:
-            raise InputError(f"{key!r} must have at least one value")
-        if key in options:
+        check(len(values) > 0, f"{key!r} must have at least one value", value)
+        if slot in said:
+            said[slot][parameter] = values
+        elif key in options:
             truth = isinstance(options[key], bool)
             if len(values) != 1 or (truth and not isinstance(values[0], bool)):
                 raise InputError(f"{key!r} must be {'[true] or [false]' if truth else 'one value'}")
             options[key] = values[0]
-        elif slot in said:
-            said[slot][parameter] = values
         elif parameter and chosen not in (DML, Matching):
             raise InputError(f"key {role!r} is unknown: {one_of([ALL, *slots])}")
         else:
@@ -198,15 +198,15 @@ def _slot(role: str, chosen: type) -> str:
 def _search(slot: str, bases: list, grid: dict[str, list], of_search: dict) -> Search:
     """Return a search of the settings of one base learner, or of several."""
     learners, settings = [], []
-    fitting = CLASSIFIER.values() if slot == "propensity" else CLASSIFIER
+    kind, fitting = "regressor", CLASSIFIER.keys()
+    if slot == "propensity":
+        kind, fitting = "classifier", CLASSIFIER.values()
     for base in bases:
         # Table 6 calls the penalty of ridge regression so.
         of_base = {"alpha" if (base, k) == ("ridge", "C") else k: v for k, v in grid.items()}
         first = {parameter: values[0] for parameter, values in of_base.items()}
         learners.append(learner(base, of_search["seed"], **first))
-        if base not in fitting:
-            wants = "classifier" if slot == "propensity" else "regressor"
-            raise InputError(f"slot {slot!r} needs a {wants}: found {base!r}, {one_of(fitting)}")
+        check_known(f"{slot} {kind}", base, fitting)
         varied = {f"learner__{k}": values for k, values in of_base.items() if len(values) > 1}
         settings.append(varied if len(bases) == 1 else {"learner": [learners[-1]], **varied})
     return Search(learners[0], settings, **of_search)

@@ -22,14 +22,11 @@ References
    structural parameters. The Econometrics Journal 21(1).
 """
 
-import inspect
-from typing import Any
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 
-from lib.effects.learners import as_search, fit_jointly, out_of_fold, rows_of
+from lib.effects.learners import as_search, demanded, fit_jointly, out_of_fold, rows_of
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -61,25 +58,19 @@ class EffectEstimator(BaseEstimator):
     @classmethod
     def slots(cls) -> list[str]:
         """Return the names of the learners, in the order of the constructor."""
-        return [p.name for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
-
-    @classmethod
-    def options(cls) -> dict[str, Any]:
-        """Return the other parameters, and their defaults."""
-        parameters = inspect.signature(cls).parameters
-        return {k: p.default for k, p in parameters.items() if p.default is not p.empty}
+        return demanded(cls)
 
     def fit(self, covariates, treatment, outcome):
         """Fit to covariates (n, p), treatment (n,) of zeros and ones, and outcome (n,)."""
         self._fit(np.asarray(covariates, dtype=float), np.asarray(treatment), np.asarray(outcome))
         return self
 
-    def _fit_arms(self, covariates, treatment, outcome):
-        """Choose the settings of the outcome models of both arms by their joint R², and fit."""
+    def _fit_arms(self, covariates, treatment, outcome, refit=True):
+        """Choose settings of the outcome models of both arms by their joint R², and fit them."""
         scale, *rows = rows_of(covariates, outcome)
         self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
         arms = [(scale, *(column[treatment == arm] for column in rows)) for arm in (0, 1)]
-        self.score_ = fit_jointly([self.control_, self.treated_], arms)
+        self.score_ = fit_jointly([self.control_, self.treated_], arms, refit)
 
     def takes_missing(self) -> bool:
         """Say whether there is a way to take missing covariates."""
@@ -352,7 +343,7 @@ class AIPW(EffectEstimator):
         self.control, self.treated, self.propensity = control, treated, propensity
 
     def _fit(self, covariates, treatment, outcome):
-        self._fit_arms(covariates, treatment, outcome)
+        self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
         e = np.clip(e, LOWEST, HIGHEST)

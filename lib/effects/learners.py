@@ -4,6 +4,8 @@ A learner is any regressor or classifier with scikit-learn's interface. A :class
 learner with settings to choose from.
 """
 
+import inspect
+
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -15,7 +17,7 @@ from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
-from lib.errors import InputError, check_known
+from lib.errors import InputError, check, check_known
 
 #: The names that estimator files use.
 LEARNERS = {
@@ -67,6 +69,11 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     return made.set_params(**usual | parameters)
 
 
+def demanded(function) -> list[str]:
+    """Return the names of the parameters without a default."""
+    return [k for k, p in inspect.signature(function).parameters.items() if p.default is p.empty]
+
+
 def watched(estimator) -> bool:
     """Say whether results of an estimator may be kept: its code is the book's, or released."""
     parts = [estimator, *getattr(estimator, "get_params", dict)().values()]
@@ -78,8 +85,7 @@ def watched(estimator) -> bool:
 
 def fold_of(n: int) -> np.ndarray:
     """Return the fold of each of n rows: five blocks of neighbours, not shuffled."""
-    if n < FOLDS:
-        raise InputError(f"{FOLDS} folds need at least {FOLDS} rows: found {n}")
+    check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
     return np.repeat(np.arange(FOLDS), [len(part) for part in np.array_split(np.arange(n), FOLDS)])
 
 
@@ -204,8 +210,8 @@ def rows_of(features, target, weights=None) -> tuple:
     return np.array(scale), features, target, folds, weights
 
 
-def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
-    """Choose the settings that are best together, fit them, and return their score.
+def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -> float:
+    """Choose the settings that are best together, fit them on request, and return their score.
 
     A random search draws settings of the joint grid without replacement, so that one search's
     choice restricts the other's. The score is missing where nothing is chosen or scored. Each
@@ -229,7 +235,7 @@ def fit_jointly(searches: list[Search], rows: list[tuple]) -> float:
         score = float(total.max()) + (not is_classifier(settings[0][0]))
     for search, each, k, own in zip(searches, settings, best, rows, strict=True):
         _, features, target, _, weights = own
-        search.best_estimator_ = fit(each[k], features, target, weights)
+        search.best_estimator_ = fit(each[k], features, target, weights) if refit else each[k]
     return score
 
 
@@ -242,7 +248,13 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     scale, features, *others = rows
     if all(isinstance(setting, TREES) for setting in settings):
         features = np.asarray(features, dtype=np.float32)
+    # Others do not race, and what was kept of them is found with and without one.
+    race = race and len(settings) > 1 and all(map(_races, settings))
     return kept(_cross_validated, *settings)(settings, scale, features, *others, race)
+
+
+def _races(setting) -> bool:
+    return type(setting) is RandomForestRegressor and setting.n_estimators > 2 * FIRST_TREES
 
 
 @cached
@@ -252,13 +264,10 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     if classes and any(len(np.unique(target[test])) < 2 for _, test, _ in parts):
         raise InputError("every fold needs subjects of both arms: found a fold with one only")
     if not parts:
-        if len(settings) > 1:
-            raise InputError("settings are chosen by R²: found no fold in which the outcome varies")
+        check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", parts)
         return np.array([np.nan])
     started, finalists = {}, range(len(settings))
-    forests = [s for s in settings if type(s) is RandomForestRegressor]
-    few = any(forest.n_estimators <= 2 * FIRST_TREES for forest in forests)
-    if race and len(settings) > 1 and forests == settings and not few:
+    if race:
         started, finalists = _first_trees(settings, features, target, parts, weights)
     scores = np.full((len(settings), len(parts)), -np.inf)
     for i in finalists:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from lib.effects.estimators import inverse_propensity_weights
 from lib.effects.study import Study
@@ -122,6 +123,15 @@ def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int =
             if each.effects is not None or metric.removesuffix(", truth") in OF_AVERAGES:
                 rows.append((name, metric, *values[:, j]))
     return pd.DataFrame(rows, columns=["estimator", "metric", "value", "lower", "upper"])
+
+
+def t_interval(groups) -> pd.DataFrame:
+    r"""Average grouped values, `mean`, with a 95 % interval, `lower` and `upper`.
+
+    .. math:: \bar x \pm t_{0.975,k-1}\,s / \sqrt k
+    """
+    mean, half = groups.mean(), groups.sem() * stdtrit(groups.count() - 1, 0.975)
+    return pd.DataFrame({"mean": mean, "lower": mean - half, "upper": mean + half})
 
 
 def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
@@ -26,9 +25,9 @@ from lib.cache import cached
 from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import HIGHEST, LOWEST, SLearner
 from lib.effects.learners import Search, kept, learner, out_of_fold
-from lib.effects.metrics import compare
+from lib.effects.metrics import compare, t_interval
 from lib.effects.study import Study
-from lib.errors import InputError
+from lib.errors import check
 
 #: The candidates of the book.
 CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
@@ -100,8 +99,8 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
     control, treated, mean, e = (column[:, None] for column in nuisances)
     a, y = np.asarray(treatment, dtype=float)[:, None], np.asarray(outcome)[:, None]
     tau = effects.to_numpy(dtype=float)
-    if len(wrong := effects.columns[~np.isfinite(tau).all(axis=0)]):
-        raise InputError(f"effects must be finite: found others for {', '.join(wrong)}")
+    wrong = effects.columns[~np.isfinite(tau).all(axis=0)].tolist()
+    check(not wrong, "effects of all candidates must be finite", wrong)
     plugin = treated - control
     scores = plugin + (a - e) / (e * (1 - e)) * (y - np.where(a == 1, treated, control))
     b = 2 * a * (a - e) / (e * (1 - e))
@@ -158,8 +157,7 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     `R²` of the conditional effects.
     """
     estimator = read_estimators(estimators=[name], seed=seed)[name]
-    if not isinstance(estimator, SLearner):
-        raise InputError(f"estimator {name!r} must be an S-learner: found {type(estimator)}")
+    check(isinstance(estimator, SLearner), f"estimator {name!r} must be an S-learner", estimator)
     data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome
     table = pd.DataFrame(ParameterGrid(search.grid))
     table.columns = table.columns.str.removeprefix("learner__")
@@ -205,9 +203,6 @@ def over_studies(found: list[pd.DataFrame]) -> pd.DataFrame:
             regret lower  regret  regret upper
     R-loss         -1.07     0.2          1.47
     """
-    table = {}
-    for name in ("regret", "rank correlation"):
-        values = pd.concat([verdict[name] for verdict in found], axis=1)
-        mean, half = values.mean(axis=1), values.sem(axis=1) * stats.t.ppf(0.975, len(found) - 1)
-        table |= {name: mean, f"{name} lower": mean - half, f"{name} upper": mean + half}
-    return pd.DataFrame(table)
+    marks, names = pd.concat(found).groupby(level=0, sort=False), ("regret", "rank correlation")
+    table = pd.concat({name: t_interval(marks[name]) for name in names}, axis=1)
+    return table.set_axis(table.columns.map(" ".join).str.removesuffix(" mean"), axis=1)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check_known
+from lib.errors import InputError, check, check_known
 from lib.files import atomic_write, read_table, write_parquet
 
 #: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
@@ -142,9 +142,8 @@ class Study:
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
-        if truth is not None and np.shape(truth) != (m,):
-            found = f"found shape {np.shape(truth)}"
-            raise InputError(f"truth must have one effect a test subject, {m:,}: {found}")
+        rule, shape = f"truth must have one effect a test subject, {m:,}", np.shape(truth)
+        check(truth is None or shape == (m,), rule, shape)
         _check_same_subjects(control[names], treated[names])
         rows = seen[used]
         absent = rows[names].isna().sum() + control[names].isna().sum()
@@ -188,21 +187,19 @@ class Study:
         if isinstance(chosen, str):
             check_known("adjustment", chosen, ADJUSTMENT_SETS)
             chosen = ADJUSTMENT_SETS[chosen]
-        if not len(chosen):
-            raise InputError("the adjustment set must name at least one covariate: found none")
-        if wrong := [name for name in (self.treatment, self.outcome) if name in chosen]:
-            raise InputError(f"the adjustment set must not hold {wrong[0]!r}, which it adjusts")
+        check(len(chosen) > 0, "the adjustment set must name at least one covariate", chosen)
+        for name in (self.treatment, self.outcome):
+            check(name not in chosen, "the adjustment set must not hold what it adjusts", name)
         return list(chosen)
 
     def _rows_in_arms(self) -> np.ndarray:
         check_known("observational column", self.treatment, self.observational)
         name, taken = self.treatment, self.observational[self.treatment].astype(object)
-        if count := taken.isna().sum():
-            raise InputError(f"column {name!r} has {count:,} missing values")
+        absent = int(taken.isna().sum())
+        check(absent == 0, f"column {name!r} must have no missing value", absent)
         for arm in self.arms:
             check_known("arm", arm, taken.unique())
-        if self.arms[0] == self.arms[1]:
-            raise InputError(f"the two arms must differ: found {self.arms[0]!r} twice")
+        check(self.arms[0] != self.arms[1], "the two arms must differ", self.arms)
         _check_spelling(name, taken)
         return taken.isin(self.arms).to_numpy()
 
@@ -212,9 +209,7 @@ class Study:
             return None
         for name in self.arms:
             check_known("probabilities column", name, table)
-        if len(table) != n:
-            rule = f"probabilities must have one row a seen subject, {n:,}"
-            raise InputError(f"{rule}: found {len(table):,}")
+        check(len(table) == n, f"probabilities must have one row a seen subject, {n:,}", len(table))
         both = table[list(self.arms)].to_numpy(dtype=float)
         taken = np.where(arm == 1, both[used, 1], both[used, 0])
         if wrong := [*both[~((both >= 0) & (both <= 1))], *taken[taken == 0]]:
@@ -233,20 +228,16 @@ def read_study(observational, control, treated, **fields) -> Study:
 def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
     for name in (*names, outcome):
         check_known(f"{which} column", name, table)
-    if table.empty:
-        raise InputError(f"the {which} table has no rows")
-    column, kinds = table[outcome], pd.api.types
-    numbers = kinds.is_numeric_dtype(column) and not kinds.is_bool_dtype(column)
+    check(len(table) > 0, f"the {which} table must have rows", 0)
+    column = table[outcome]
+    numbers = column.dtype.kind in "iuf"
     wrong = column[~np.isfinite(column.to_numpy(dtype=float))] if numbers else column
-    if len(wrong):
-        found = f"{len(wrong):,} others, such as {wrong.iloc[0]}"
-        raise InputError(f"outcome {outcome!r} must be finite numbers: found {found}")
+    check(wrong.empty, f"outcome {outcome!r} must be finite numbers", wrong.head(3).tolist())
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
     rule = "control and treated must be the same subjects"
-    if len(control) != len(treated):
-        raise InputError(f"{rule}: found {len(control):,} and {len(treated):,} rows")
+    check(len(control) == len(treated), f"{rule}, row by row", [len(control), len(treated)])
     one, other = (table.astype(object).reset_index(drop=True) for table in (control, treated))
     differ = ((one != other) & ~(one.isna() & other.isna())).sum()
     if not (differ := differ[differ > 0]).size:
@@ -272,10 +263,9 @@ def _is_categorical(name: str, columns: list[pd.Series]) -> bool:
     if kind == "string":
         _check_spelling(name, levels)
         strange = levels[pd.to_numeric(levels, errors="coerce").isna()]
-        if not declared and 0 < 2 * len(strange) < len(levels):
-            rule = "is text, but most levels are numbers"
-            found = f"{strange.iloc[0]!r} among them; categories would be a pandas Categorical"
-            raise InputError(f"covariate {name!r} {rule}: found {found}")
+        unclear = not declared and 0 < 2 * len(strange) < len(levels)
+        rule = f"text {name!r} must be a pandas Categorical if most levels are numbers"
+        check(not unclear, rule, strange.head(3).tolist())
     elif np.isinf(levels.astype(float)).any():
         raise InputError(f"covariate {name!r} has values that are not finite")
     return declared or kind in ("boolean", "string", "empty")
@@ -286,8 +276,7 @@ def _check_spelling(name: str, levels: pd.Series) -> None:
     known: dict[str, str] = {}
     for level in levels.unique():
         other = known.setdefault(str(level).strip().casefold(), level)
-        if other != level:
-            raise InputError(f"column {name!r} spells one level in two ways: {other!r}, {level!r}")
+        check(other == level, f"column {name!r} must spell a level in one way", [other, level])
 
 
 def _encoded(column: pd.Series, n: int, categorical: bool, impute: bool) -> Iterator[tuple]:

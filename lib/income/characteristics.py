@@ -16,7 +16,7 @@ import contextlib
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import InputError, check_known
+from lib.errors import check, check_known
 
 #: One fact has these three names; its value stands in the column `value`.
 NAMES = ["variable", "level", "statistic"]
@@ -48,21 +48,19 @@ def baseline_characteristics(frame: pd.DataFrame) -> pd.DataFrame:
     6      sex     M           count    3.0
     7      sex     M           share   75.0
     """
-    if len(frame) == 0:
-        raise InputError("a cohort needs at least one subject: found a table without rows")
+    check(len(frame) > 0, "a cohort needs at least one subject", len(frame))
     facts = [("", "", "count", float(len(frame)))]
     for name, column in frame.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             for level, count in column.value_counts(sort=False).items():
                 share = 100.0 * count / len(frame)
                 facts += [(name, str(level), "count", count), (name, str(level), "share", share)]
-        elif pd.api.types.is_numeric_dtype(column):
+        else:
+            rule, kinds = f"column {name!r} must be categorical or numeric", pd.api.types
+            check(kinds.is_numeric_dtype(column), rule, str(column.dtype))
             facts.append((name, "", "mean", column.mean()))
             facts.append((name, "", "lower quartile", column.quantile(0.25)))
             facts.append((name, "", "upper quartile", column.quantile(0.75)))
-        else:
-            rule = "expected categorical or numeric"
-            raise InputError(f"column {name!r} is of type {column.dtype}: {rule}")
     return pd.DataFrame(facts, columns=[*NAMES, "value"])
 
 

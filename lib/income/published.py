@@ -9,7 +9,7 @@ from scipy.stats import t as student
 from lib.effects.estimates import estimate
 from lib.effects.estimator_files import labels
 from lib.effects.metrics import evaluate
-from lib.errors import InputError, check_known
+from lib.errors import check, check_known
 from lib.income.characteristics import read_published
 from lib.income.study import draw_study
 from lib.scm import Simulator
@@ -82,8 +82,7 @@ def other_samples(
         table["value"] -= study.difference.mean() * (table["metric"] == "ATE")
         table = table.replace({"metric": {"ATE": "error"}})
         tables[k] = table[table["metric"].isin(["error", "R²", "R² by group"])]
-    if not tables:
-        raise InputError("a further sample needs a simulator: found none")
+    check(len(tables) > 0, "a further sample needs a simulator", list(tables))
     return pd.concat(tables, names=["sample"]).reset_index("sample").reset_index(drop=True)
 
 

@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
-from scipy.special import expit, stdtrit
+from scipy.special import expit
 
 from lib import ROOT
 from lib.effects.estimates import Estimate, estimate
 from lib.effects.estimator_files import labels
+from lib.effects.metrics import t_interval
 from lib.effects.study import MINIMAL_ADJUSTMENT, Study, TrueEffects
-from lib.errors import InputError, check_known, is_count
+from lib.errors import InputError, check, check_known, is_count
 from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
 from lib.noise import uniforms
@@ -150,8 +151,7 @@ def stress_test(
     check_known("stress", stress, STRESSES)
     harder, rule, allows = STRESSES[stress]
     for level in (levels := list(levels) or [None]):
-        if not allows(level):
-            raise InputError(f"a level of the stress {stress!r} must be {rule}: found {level!r}")
+        check(allows(level), f"a level of the stress {stress!r} must be {rule}", level)
     studies, rows = list(studies), []
     if any(study.truth is None for study in studies):
         raise InputError("a stress test needs true effects: draw its studies with repeats")
@@ -175,7 +175,7 @@ def _marks(truth: TrueEffects, found: Estimate) -> tuple[float, float, float]:
 
 
 def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
-    r"""Average a mark over the k studies of a level: :math:`\bar x \pm t_{0.975,k-1}\,s / \sqrt k`.
+    """Average a mark over the studies of a level, with :func:`~lib.effects.metrics.t_interval`.
 
     Examples
     --------
@@ -184,9 +184,7 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
     [[0.2, -1.07, 1.47]]
     """
     groups = ["stress", "level", "estimator"]
-    marks = table.dropna(subset=[mark]).groupby(groups, sort=False)[mark]
-    mean, half = marks.mean(), marks.sem() * stdtrit(marks.size() - 1, 0.975)
-    return pd.DataFrame({"mean": mean, "lower": mean - half, "upper": mean + half})
+    return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
 
 
 def beyond_chance(

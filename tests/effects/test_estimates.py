@@ -135,7 +135,10 @@ def test_studies_are_taken_one_at_a_time(tables):
     pd.testing.assert_series_equal(
         both[both["study"] == 1]["value"].reset_index(drop=True), other["value"]
     )
-    for nothing, message in (([], "found none"), (tables[0], "three tables: found")):
+    for nothing, message in (
+        ([], r"needs a study: found \[\]"),
+        (tables[0], "three tables: found"),
+    ):
         with pytest.raises(InputError, match=message):
             benchmark(nothing, **options)
 
@@ -187,7 +190,7 @@ def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):
     seen = tables[0].groupby("studies")["income"].mean()
     expected = seen["Full-time studies"] - seen["No studies"]
     assert wide(table)["ATE"].item() == pytest.approx(expected)
-    with pytest.raises(InputError, match=r"one number a subject, 400: found shape \(\)"):
+    with pytest.raises(InputError, match=r"one number a subject, 400: found \(\)"):
         benchmark(*tables, estimators=["my_estimators:Wrong"], **OPTIONS)
 
 
@@ -221,7 +224,9 @@ def test_trees_take_missing_covariates_and_ridge_refuses_them(tables):
     options = OPTIONS | {"grids": GRIDS}
     found = wide(benchmark(seen, *tables[1:], estimators=["s-trees"], **options))
     assert found["R²"].notna().all()
-    with pytest.raises(InputError, match="'t' has no way to take missing values: column 'age'"):
+    with pytest.raises(
+        InputError, match=r"'t' has no way to take missing values, .*: found {'age'"
+    ):
         benchmark(seen, *tables[1:], estimators=["s-trees", "t"], **options)
 
 

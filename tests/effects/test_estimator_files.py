@@ -106,8 +106,14 @@ def test_a_slot_of_dml_that_has_an_unknown_name_is_linear_and_said_so():
         ({"estimator": "U-learner"}, "class 'U-learner' is unknown: expected one of IPWEstimator"),
         ({"estimator": "S-learner"}, "no base estimator for its slot 'outcome'"),
         ({"estimator": "S-learner", "base_estimator": ["svm"]}, "base estimator 'svm' is unknown"),
-        ({"estimator": "S-learner", "base_estimator": ["lr"]}, "needs a regressor: found 'lr'"),
-        ({"estimator": "IPWEstimator", "base_estimator": ["rfr"]}, "needs a classifier"),
+        (
+            {"estimator": "S-learner", "base_estimator": ["lr"]},
+            "outcome regressor 'lr' is unknown: expected one of ridge",
+        ),
+        (
+            {"estimator": "IPWEstimator", "base_estimator": ["rfr"]},
+            "propensity classifier 'rfr' is unknown: expected one of lr",
+        ),
         (
             {"estimator": "S-learner", "base_estimator": ["rfr"], "base_estimator__depth": [1]},
             "rfr parameter 'depth' is unknown",

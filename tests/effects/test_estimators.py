@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from lib.effects.estimators import (
@@ -120,6 +121,8 @@ def test_aipw_is_doubly_robust(world, outcome, propensity):
     assert abs(found.ate_ - 2) < 4 * found.standard_error_
     _, a, y = world
     assert y[a == 1].mean() - y[a == 0].mean() > 4  # the naive difference is far off
+    with pytest.raises(NotFittedError):  # nobody asks a model of all rows
+        found.control_.predict(world[0])
 
 
 def test_dml_is_orthogonal_to_a_wrong_outcome_model(world):
