@@ -16,7 +16,10 @@ from lib.effects.estimator_files import PAPER, read_estimators
 from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
-from lib.errors import InputError, check
+from lib.errors import InputError, check, check_known
+
+#: What a study may be told beside its three tables.
+FIELDS = [each.name for each in fields(Study)][3:]
 
 
 class Estimate(NamedTuple):
@@ -52,8 +55,8 @@ def benchmark(
         Estimators at work at a time; report each of them on standard error.
     **more
         Fields of :class:`~lib.effects.study.Study`, such as `adjustment`, and parameters of
-        :func:`~lib.effects.estimator_files.read_estimators`: `estimators`, which are the paper's
-        eleven by default, `grids`, `selection` and `n_settings`.
+        :func:`~lib.effects.estimator_files.read_estimators`: `estimators`, by default the paper's
+        eleven or all of the `grids` given, `selection` and `n_settings`.
 
     Returns
     -------
@@ -61,8 +64,11 @@ def benchmark(
         `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
         Tables, names and grids that break a rule are refused before any work starts.
     """
-    of_study = {each.name: more.pop(each.name) for each in fields(Study) if each.name in more}
-    made, tables = read_estimators(**{"estimators": PAPER, "seed": seed} | more), []
+    of_study = {name: more.pop(name) for name in FIELDS if name in more}
+    for name in more:
+        check_known("argument", name, ["grids", "estimators", "selection", "n_settings", *FIELDS])
+    more.setdefault("estimators", None if "grids" in more else PAPER)
+    made, tables = read_estimators(**more, seed=seed), []
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     for k, study in enumerate([studies] if isinstance(studies, Study) else studies):

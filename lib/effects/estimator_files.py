@@ -86,7 +86,7 @@ def read_estimators(
     names = list(entries if estimators is None else estimators)
     for name in names:
         if name not in ESTIMATORS and ":" not in name:
-            check_known("estimator", name, [*entries, "module:Class"], 40)
+            check_known("estimator", name, [*entries, *ESTIMATORS, "module:Class"], 60)
         entries.setdefault(name, {"estimator": name})
     for name, entry in entries.items():
         options = {key: entry[key] for key in entry if key not in ("estimator", "label")}
@@ -178,7 +178,8 @@ def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any])
         grid |= said[slot]  # what is said of one slot outweighs what is said of all
         bases = grid.pop("")
         if not bases and chosen is not DML:
-            raise InputError(f"there is no base estimator for its slot {slot!r}")
+            rule = "an entry names it, as in base_estimator: [ridge]"
+            raise InputError(f"there is no base estimator for its slot {slot!r}: {rule}")
         if not bases:  # a file may name it in yet another way
             bases = ["lr" if slot == "propensity" else "ridge"]
             used = f"no key names its {slot} model: {bases[0]} is used"

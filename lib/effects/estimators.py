@@ -27,6 +27,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 
 from lib.effects.learners import as_search, demanded, fit_jointly, out_of_fold, rows_of
+from lib.errors import check
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -53,7 +54,9 @@ class EffectEstimator(BaseEstimator):
         """Enter a class of the book among the estimators, under a name or its own."""
         super().__init_subclass__()
         if cls.__module__.startswith("lib."):
-            ESTIMATORS[name or cls.__name__] = cls
+            name = name or cls.__name__
+            same = ESTIMATORS.setdefault(name, cls).__qualname__ == cls.__qualname__
+            check(same, f"estimators of two classes must have two names: {cls.__name__}", name)
 
     @classmethod
     def slots(cls) -> list[str]:

@@ -29,8 +29,10 @@ def bootstrap_counts(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 
 def _r2_by_group(sample: SimpleNamespace) -> np.ndarray:
     spread = sample.group_truth - np.nanmean(sample.group_truth, axis=1, keepdims=True)
-    errors = sample.group_truth - sample.group_effect
-    return 1 - np.nansum(errors**2, axis=1) / np.nansum(spread**2, axis=1)
+    # A group that is absent from a resample has no error; an estimate that is missing, no score.
+    here = ~np.isnan(sample.group_truth)
+    errors = np.where(here, sample.group_truth - sample.group_effect, 0)
+    return 1 - (errors**2).sum(axis=1) / np.nansum(spread**2, axis=1)
 
 
 #: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample has the

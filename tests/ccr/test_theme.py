@@ -58,9 +58,7 @@ def test_a_file_without_a_theme_of_its_name_is_named(tmp_path, monkeypatch, last
 
 
 def test_an_unknown_theme_is_refused():
-    with pytest.raises(
-        InputError, match="theme 'candy' is unknown: expected one of .*candy_party, "
-    ):
+    with pytest.raises(InputError, match=r"theme 'candy' is unknown: expected .*candy_party, "):
         find_theme("candy")
 
 

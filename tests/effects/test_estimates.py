@@ -261,3 +261,14 @@ def test_an_experiment_is_repeated_from_its_file(tables):
 def test_what_is_refused(tables, options, message):
     with pytest.raises(InputError, match=message):
         benchmark(*tables, **(OPTIONS | options))
+
+
+def test_estimators_of_a_file_of_ones_own_are_all_of_it(tables):
+    grids = {"estimators": {name: GRIDS["estimators"][name] for name in ("t", "match")}}
+    table = benchmark(*tables, grids=grids, **OPTIONS)
+    assert list(table["estimator"].unique()) == ["t", "match"]
+
+
+def test_a_misspelt_argument_is_refused_by_its_name(tables):
+    with pytest.raises(InputError, match="argument 'adjustement' is unknown: expected"):
+        benchmark(*tables, adjustement="full")

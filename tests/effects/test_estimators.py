@@ -23,6 +23,7 @@ from lib.effects.estimators import (
     ipw_means,
 )
 from lib.effects.learners import Search, out_of_fold
+from lib.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +184,8 @@ def test_models_of_outcomes_tell_what_they_expect_of_what_was_done(world, kind):
     x, a, y = world
     found = kind(**dict.fromkeys(kind.slots(), LINEAR)).fit(*world).factual(x, a)
     assert np.mean((y - found) ** 2) < 1.6
+
+
+def test_two_estimators_of_the_book_have_two_names():
+    with pytest.raises(InputError, match="must have two names: Other: found 'AIPW'"):
+        type("Other", (AIPW,), {"__module__": "lib.effects.mine"}, name="AIPW")

@@ -132,3 +132,11 @@ def test_a_metric_is_one_more_function(estimates, monkeypatch):
     effects, truth, _ = estimates
     found = compare(effects, truth, bootstraps=5)["bias"]
     assert found[0] == pytest.approx(effects.mean(axis=0) - truth.mean())
+
+
+def test_an_estimate_that_is_missing_has_no_score():
+    truth, groups = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 0, 1, 1])
+    effects = np.column_stack([truth, np.full(4, np.nan), [1.0, 2.0, np.nan, np.nan]])
+    found = compare(effects, truth, groups, bootstraps=5)["R² by group"]
+    assert found[0, 0] == 1
+    assert np.isnan(found[:, 1:]).all()
