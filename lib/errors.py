@@ -77,11 +77,10 @@ def check_count(name: str, number: Any, least: int) -> None:
         raise InputError(f"{name} must be a whole number of at least {least}: found {number!r}")
 
 
-def first_problem(error: "ValidationError", allowed: Iterable[str] = (), depth: int = 0) -> str:
+def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
     """Say in one sentence what pydantic found first: the key, the rule, and what was found.
 
-    The keys `allowed` are listed for one that is not. The first `depth` parts of the place are
-    left out, because the caller says them.
+    The keys `allowed` are listed for one that is not.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def first_problem(error: "ValidationError", allowed: Iterable[str] = (), depth: 
     key 'name': input should be a valid string, found 3
     """
     problem = error.errors()[0]
-    key = ".".join(str(part) for part in problem["loc"][depth:])
+    key = ".".join(str(part) for part in problem["loc"])
     found = problem["input"]
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"key {key!r} is unknown: {one_of(allowed, limit=50)}"

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
 from lib.book.parameters import as_source, checked, parameters_of
-from lib.errors import InputError, check_known, first_problem
+from lib.errors import InputError, check, check_known, first_problem
 from lib.files import read_yaml
 
 
@@ -88,8 +88,8 @@ class Run:
 
     def __post_init__(self, as_text: bool):
         self.notebook, self.output = self.notebook.resolve(), self.output.resolve()
-        if self.output == self.notebook:
-            raise InputError(f"output {self.output} is the notebook itself: choose another name")
+        rule = "the output must have another name than the notebook itself"
+        check(self.output != self.notebook, rule, str(self.output))
         self.parameters = parameters_of(self.notebook)
         self.values = checked(self.parameters, self.values, as_text)
         self.folder = self.folder or self.book.root
@@ -115,7 +115,7 @@ class _Page(BaseModel, extra="forbid", strict=True):
 
 class _File(BaseModel, extra="forbid", strict=True):
     about: str
-    pages: list[_Page] = Field(min_length=1)
+    pages: list[Any] = Field(min_length=1)
 
 
 class Edition(NamedTuple):
@@ -134,23 +134,19 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
     Traceback (most recent call last):
     lib.errors.InputError: edition 'pocket' is unknown: expected one of default, paper, quick
     """
-    path = _find("edition", name, book.editions, ".yml")
+    path, runs = _find("edition", name, book.editions, ".yml"), {}
+    content, where, kind = read_yaml(path), path.name, _File
     try:
-        edition = _File.model_validate(read_yaml(path))
-    except ValidationError as error:
-        place = error.errors()[0]["loc"]
-        in_page = len(place) > 1
-        where = f"{path.name}, page {place[1] + 1}" if in_page else path.name
-        allowed = (_Page if in_page else _File).model_fields
-        problem = first_problem(error, allowed, depth=2 if in_page else 0)
-        raise InputError(f"{where}: {problem}") from None
-    runs = {}
-    for page in edition.pages:
-        if page.page in runs:
-            raise InputError(f"{path.name}: page {page.page!r} is listed twice")
-        try:
+        edition = _File.model_validate(content)
+        for number, entry in enumerate(edition.pages, start=1):
+            where, kind = f"{path.name}, page {number}", _Page
+            page = _Page.model_validate(entry)
+            where = f"{path.name}, page {page.page}"
+            check(page.page not in runs, "each page may be listed once", page.page)
             source, output = book.notebook(page.notebook), book.page(page.page)
             runs[page.page] = Run(source, output, page.parameters, book=book)
-        except InputError as error:
-            raise InputError(f"{path.name}, page {page.page}: {error}") from None
+    except ValidationError as error:
+        raise InputError(f"{where}: {first_problem(error, kind.model_fields)}") from None
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     return Edition(edition.about, list(runs.values()))

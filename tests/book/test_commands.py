@@ -63,7 +63,8 @@ def test_each_command_has_help(command, capsys):
         ),
         (
             ["run", "sums", "-o", "../notebooks/sums.ipynb"],
-            "error: output {root}/notebooks/sums.ipynb is the notebook itself: choose another name",
+            "error: the output must have another name than the notebook itself: "
+            "found '{root}/notebooks/sums.ipynb'",
         ),
         (["book", "--edition", "pocket"], "error: edition 'pocket' is unknown: expected default"),
         (

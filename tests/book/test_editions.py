@@ -69,7 +69,7 @@ PAGE = "about: x\npages:\n  - "
         ),
         (
             PAGE + "{page: a, notebook: sums}\n  - {page: a, notebook: sums}",
-            "draft.yml: page 'a' is listed twice",
+            "draft.yml, page a: each page may be listed once: found 'a'",
         ),
     ],
 )

@@ -168,7 +168,7 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
 
 def test_a_notebook_is_never_its_own_output(tiny_book):
     path = tiny_book.notebook("sums")
-    with pytest.raises(InputError, match="is the notebook itself"):
+    with pytest.raises(InputError, match="another name than the notebook itself"):
         Run(path, path, book=tiny_book)
 
 
