@@ -149,25 +149,24 @@ def read_table(path: str | os.PathLike) -> "pd.DataFrame":
 
 
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
-    """Read a YAML file, as :func:`parse_yaml` does; an :class:`InputError` says if it is none."""
-    path = Path(path)
-    with reading(path):
-        text = path.read_text(encoding="utf-8")
-    return parse_yaml(text, path.name, ignored)
-
-
-def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
-    """Parse YAML by the safe loader, and refuse a key that stands twice in one mapping.
+    """Read a YAML file by the safe loader, and refuse a key that stands twice in one mapping.
 
     In a section (a key of the whole) that is `ignored`, because it has no meaning here, a doubled
-    key is only warned of, and its last value counts. Messages begin with the `source`.
+    key is only warned of, and its last value counts.
 
     Examples
     --------
-    >>> parse_yaml("{age: 1, age: 2}", "people.yml")
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.yml"
+    ...     write_text(path, "{age: 1, age: 2}")
+    ...     read_yaml(path)
     Traceback (most recent call last):
     lib.errors.InputError: people.yml, line 1: the key 'age' stands twice
     """
+    path = Path(path)
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
     try:
         loader = _Loader(text)
         root = loader.get_single_node()
@@ -175,13 +174,13 @@ def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
         sections = [key for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
         content = None if root is None else loader.construct_document(root)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
+        raise InputError(f"{path.name} is not YAML: {' '.join(str(error).split())}") from error
     for key in loader.doubled:
-        found = f"{source}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
+        found = f"{path.name}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
         above = [one.value for one in sections if one.start_mark.index <= key.start_mark.index]
         if not above or above[-1] not in ignored:
             raise InputError(found)
-        warnings.warn(f"{found}, in a section without a meaning here", stacklevel=3)
+        warnings.warn(f"{found}, in a section without a meaning here", stacklevel=2)
     return content
 
 

@@ -51,9 +51,6 @@ def build(
     runs = load_edition(edition, book).runs
     try:
         with file_lock(book.executed / ".lock", wait=False):
-            # What a killed run left behind; we are alone, so nobody is still writing it.
-            for partial in book.executed.glob(".partial.*"):
-                partial.unlink()
             stale = [run for run in runs if force or why_stale(run)]
             problems = execute(stale, workers)
             write_text(book.executed / "status_table.md", status_table(runs, book))

@@ -29,9 +29,6 @@ _TYPES = {
     for kind in (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
 }
 
-#: From here on, digits are grouped (50_000), as they are in the notebooks.
-_GROUPED_FROM = 10_000
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -89,8 +86,7 @@ class Parameter:
 
 def as_source(value: Any) -> str:
     """Write a value the way the notebooks do: `50_000`, `0.5`, `'Full-time studies'`."""
-    grouped = type(value) is int and abs(value) >= _GROUPED_FROM
-    return f"{value:_}" if grouped else repr(value)
+    return f"{value:_}" if type(value) is int and abs(value) >= 10_000 else repr(value)
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
