@@ -40,6 +40,7 @@ def commands() -> None:
     """
 
 
+_path = click.Path(path_type=Path)
 _edition = click.option(
     *("--edition", "edition_name"),
     default="default",
@@ -90,11 +91,7 @@ def book(edition_name: str, workers: int, no_render: bool, force: bool) -> list[
     metavar="NAME VALUE",
     help="A parameter and its value; may be given several times.",
 )
-@click.option(
-    *("-o", "--output"),
-    type=click.Path(path_type=Path),
-    help="Where it goes; if not given, NOTEBOOK_run.ipynb in the current folder.",
-)
+@click.option("-o", "--output", type=_path, help="If not given, NOTEBOOK_run.ipynb, here.")
 def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> list[str]:
     """Execute one notebook with the values you choose, and write a run record beside it.
 
@@ -163,7 +160,7 @@ def pages(edition_name: str) -> None:
     metavar="VARIABLE STEP VALUE",
     help="Set a variable at a step, or 'always'; may be given several times.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+@click.option("-o", "--output", type=_path, required=True)
 @click.option("--workers", "n_jobs", type=click.IntRange(1), default=1)
 def sample(
     specification: str, fit_seed: int, table: str | None, done: list, output: Path, **drawn: int

@@ -203,7 +203,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def writable(folder: Path) -> None:
+def writable(folder: Path, remedy: str = "") -> None:
     """Make a folder, if it is not there; an :class:`InputError` says why it cannot be one.
 
     Examples
@@ -215,7 +215,8 @@ def writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
+        problem = f"{error.strerror or error}{remedy}"
+        raise InputError(f"{folder} cannot be written: {problem}") from error
 
 
 @contextlib.contextmanager
