@@ -41,12 +41,7 @@ def commands() -> None:
 
 
 _path = click.Path(path_type=Path)
-_edition = click.option(
-    *("--edition", "edition_name"),
-    default="default",
-    metavar="NAME",
-    help="quick, default or paper: a file of book/editions",
-)
+_edition = click.option("--edition", default="default", help="quick, default, paper, or a file.")
 
 
 @commands.command()
@@ -54,7 +49,7 @@ _edition = click.option(
 @click.option("--workers", default=2, help="Pages that run at a time.")
 @click.option("--no-render", is_flag=True, help="Execute the pages, render nothing.")
 @click.option("--force", is_flag=True, help="Run pages that are up to date, too.")
-def book(edition_name: str, workers: int, no_render: bool, force: bool) -> list[str]:
+def book(edition: str, workers: int, no_render: bool, force: bool) -> list[str]:
     """Execute the pages of an edition that are not up to date, then render the book.
 
     A page is up to date if its notebook, its parameters and the files that they name, all of
@@ -72,7 +67,7 @@ def book(edition_name: str, workers: int, no_render: bool, force: bool) -> list[
     from lib.book.editions import Book
 
     book, started = Book(), time.monotonic()
-    outcome = build(edition_name, workers, render=not no_render, force=force, book=book)
+    outcome = build(edition, workers, render=not no_render, force=force, book=book)
     print(
         f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
         f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
@@ -84,20 +79,14 @@ def book(edition_name: str, workers: int, no_render: bool, force: bool) -> list[
 
 @commands.command()
 @click.argument("name", metavar="NOTEBOOK")
-@click.option(
-    *("-p", "--parameter", "given"),
-    type=(str, str),
-    multiple=True,
-    metavar="NAME VALUE",
-    help="A parameter and its value; may be given several times.",
-)
+@click.option("-p", "--parameter", "given", type=(str, str), multiple=True, metavar="NAME VALUE")
 @click.option("-o", "--output", type=_path, help="If not given, NOTEBOOK_run.ipynb, here.")
 def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> list[str]:
     """Execute one notebook with the values you choose, and write a run record beside it.
 
-    NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Names and
-    types of parameters are checked before anything runs. Nothing of the book changes,
-    unless you point the output there.
+    NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Every `-p`
+    gives a value to a parameter; names and types are checked before anything runs. Nothing of
+    the book changes, unless you point the output there.
 
     \b
     examples:
@@ -125,7 +114,7 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> l
 
 @commands.command()
 @_edition
-def pages(edition_name: str) -> None:
+def pages(edition: str) -> None:
     """List the pages of an edition, with their parameters.
 
     Of each page it says the notebook, whether it is up to date, and the parameters: type,
@@ -135,9 +124,9 @@ def pages(edition_name: str) -> None:
     from lib.book.parameters import as_source
     from lib.book.running import why_stale
 
-    edition = load_edition(edition_name, Book())
-    print(f"edition {edition_name}: {edition.about.strip()}")
-    for run in edition.runs:
+    about, runs = load_edition(edition, Book())
+    print(f"edition {edition}: {about.strip()}")
+    for run in runs:
         state = why_stale(run) or "up to date"
         print(f"\n{run.page}  (notebooks/{run.notebook.name}; {state})")
         for name, parameter in run.parameters.items():
@@ -153,13 +142,7 @@ def pages(edition_name: str) -> None:
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the world.")
 @click.option("--fit-seed", type=click.IntRange(0), default=0, help="Of the fit.")
 @click.option("--table", help="A CSV or Parquet file; Adult, if not given.")
-@click.option(
-    *("--do", "done"),
-    type=(str, str, str),
-    multiple=True,
-    metavar="VARIABLE STEP VALUE",
-    help="Set a variable at a step, or 'always'; may be given several times.",
-)
+@click.option("--do", "done", type=(str, str, str), multiple=True, metavar="VARIABLE STEP VALUE")
 @click.option("-o", "--output", type=_path, required=True)
 @click.option("--workers", "n_jobs", type=click.IntRange(1), default=1)
 def sample(
@@ -167,8 +150,9 @@ def sample(
 ) -> None:
     """Fit a SPECIFICATION to a table, follow subjects through time, and stream them to Parquet.
 
-    It is a name from data/specs, or a YAML file. Memory stays constant, however many subjects
-    there are. The file has one row a subject and step.
+    It is a name from data/specs, or a YAML file. Every `--do` sets a variable at a step, or
+    `always`. Memory stays constant, however many subjects there are. The file has one row a
+    subject and step.
 
     \b
     examples:
@@ -199,9 +183,8 @@ def sample(
     print(f"{drawn['n']:,} subjects × {horizon} steps: {output}")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, by default with what was typed, and return its exit status."""
-    typed = sys.argv[1:] if arguments is None else arguments
+def main(typed: list[str]) -> int:
+    """Run the command line with what was typed, and return its exit status."""
     try:
         with commands.make_context("python -m lib", typed or ["--help"]) as context:
             problems, status = commands.invoke(context) or [], 1
@@ -228,4 +211,4 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     # To be asked to end is like Ctrl-C: stop the kernels first, leave nothing half-written.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

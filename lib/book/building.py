@@ -117,16 +117,12 @@ def _render(book: Book) -> list[str]:
     """Render the book with warnings as errors; return the warnings."""
     writable(book.index.parent.parent)
     print("rendering the book", file=sys.stderr, flush=True)
-    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     # --all: it takes seconds, and otherwise a page that did not change would keep old titles in its
     # side bar, would stay half-written after an interrupt, and would not repeat its warnings.
-    options = ["build", "--all", "-n", "-W", "--keep-going"]
+    options = ["build", "--all", "-n", "-W", "--keep-going", str(book.root)]
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", *options]
     finished = subprocess.run(
-        [*jupyter_book, *options, str(book.root)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
+        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
     )
     if finished.returncode == 0:
         return []

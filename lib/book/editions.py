@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
-from lib.book.parameters import as_source, checked, parameters_of
+from lib.book.parameters import as_source, checked, read_notebook, read_parameters
 from lib.errors import InputError, check, check_known, first_problem
 from lib.files import read_yaml
 
@@ -90,7 +90,7 @@ class Run:
         self.notebook, self.output = self.notebook.resolve(), self.output.resolve()
         rule = "the output must have another name than the notebook itself"
         check(self.output != self.notebook, rule, str(self.output))
-        self.parameters = parameters_of(self.notebook)
+        self.parameters = read_parameters(read_notebook(self.notebook)[1].source)
         self.values = checked(self.parameters, self.values, as_text)
         self.folder = self.folder or self.book.root
         self.page = self.output.stem

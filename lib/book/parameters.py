@@ -172,8 +172,3 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
     tagged = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     return notebook, next(tagged, nbformat.v4.new_code_cell())
-
-
-def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """Return the parameters of a notebook, by name."""
-    return read_parameters(read_notebook(notebook)[1].source)

@@ -35,9 +35,6 @@ from lib.cache import versions
 from lib.errors import InputError
 from lib.files import atomic_write, folder_digest, write_text
 
-#: Of sockets: with their names it must stay below 104 bytes, the least that a system allows.
-_LONGEST_FOLDER = 90
-
 
 class PageFailed(Exception):
     """A notebook raised an error; the message says which page, which cell, and what."""
@@ -156,8 +153,9 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list) ->
     papermill.log.logger.setLevel(logging.CRITICAL)  # what went wrong is in the error
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets:
         settings = {"transport": "ipc", "connection_file": f"{sockets}/kernel.json"}
-        # Through files: kernels that start together can take each other's ports.
-        through_files = os.name == "posix" and len(os.fsencode(sockets)) < _LONGEST_FOLDER
+        # Through files: kernels that start together can take each other's ports. With the names of
+        # the sockets, the folder must stay below 104 bytes, the least that a system allows.
+        through_files = os.name == "posix" and len(os.fsencode(sockets)) < 90
         return papermill.execute_notebook(
             source,
             output,
