@@ -169,6 +169,7 @@ def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
         text = path.read_text(encoding="utf-8")
     try:
         loader = _Loader(text)
+        loader.doubled = []
         root = loader.get_single_node()
         # Now: to construct the content is to write merged keys out.
         sections = [key for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
@@ -187,9 +188,7 @@ def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
 class _Loader(yaml.SafeLoader):
     """Notes each key that stands twice in its mapping."""
 
-    def __init__(self, text: str):
-        super().__init__(text)
-        self.doubled = []
+    doubled: list[yaml.Node]
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -215,8 +214,7 @@ def writable(folder: Path, remedy: str = "") -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        problem = f"{error.strerror or error}{remedy}"
-        raise InputError(f"{folder} cannot be written: {problem}") from error
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}{remedy}") from None
 
 
 @contextlib.contextmanager

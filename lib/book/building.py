@@ -48,7 +48,7 @@ def build(
     lib.errors.InputError: workers must be a whole number of at least 1: found 0
     """
     check_count("workers", workers, least=1)
-    runs = load_edition(edition, book).runs
+    _, runs = load_edition(edition, book)
     try:
         with file_lock(book.executed / ".lock", wait=False):
             stale = [run for run in runs if force or why_stale(run)]
@@ -69,9 +69,8 @@ def build(
 
 def _listed(book: Book) -> list[str]:
     """Return the executed pages that the table of contents lists."""
-    toc = book.root / "_toc.yml"
-    text = toc.read_text(encoding="utf-8") if toc.is_file() else ""
-    return re.findall(r"book/executed/(\w+)", text)
+    contents = (book.root / "_toc.yml").read_text(encoding="utf-8")
+    return re.findall(r"book/executed/(\w+)", contents)
 
 
 def status_table(runs: Sequence[Run], book: Book = BOOK) -> str:

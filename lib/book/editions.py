@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -118,15 +118,8 @@ class _File(BaseModel, extra="forbid", strict=True):
     pages: list[Any] = Field(min_length=1)
 
 
-class Edition(NamedTuple):
-    """What the book consists of and how much of it is computed: one run a page."""
-
-    about: str
-    runs: list[Run]
-
-
-def load_edition(name: str, book: Book = BOOK) -> Edition:
-    """Read and check an edition, by name or path.
+def load_edition(name: str, book: Book = BOOK) -> tuple[str, list[Run]]:
+    """Read and check an edition, by name or path; return what it is about and one run a page.
 
     Examples
     --------
@@ -149,4 +142,4 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
         raise InputError(f"{where}: {first_problem(error, kind.model_fields)}") from None
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    return Edition(edition.about, list(runs.values()))
+    return edition.about, list(runs.values())
