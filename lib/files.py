@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import yaml
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,14 +136,13 @@ def read_table(path: str | os.PathLike) -> "pd.DataFrame":
     --------
     >>> read_table("people.xls")
     Traceback (most recent call last):
-    lib.errors.InputError: file people.xls is not of a known kind: expected one of .csv, ...
+    lib.errors.InputError: file people.xls: ending '.xls' is unknown: expected one of .csv, ...
     """
     import pandas as pd
 
     path, csv = Path(path), (".csv", ".gz", ".zip")
     readers = dict.fromkeys(csv, pd.read_csv) | {".parquet": pd.read_parquet}
-    if path.suffix not in readers:
-        raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
+    check_known(f"file {path.name}: ending", path.suffix, readers)
     with reading(path):
         return readers[path.suffix](path)
 
@@ -186,9 +185,7 @@ def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Notes each key that stands twice in its mapping."""
-
-    doubled: list[yaml.Node]
+    """Notes in `doubled` each key that stands twice in its mapping."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)

@@ -108,10 +108,9 @@ def read_parameters(source: str) -> dict[str, Parameter]:
                 raise ValueError
             name, default = statement.target.id, ast.literal_eval(statement.value)
         except (AttributeError, TypeError, ValueError):
-            raise InputError(
-                f"the parameters cell holds {ast.unparse(statement)!r}: expected a line "
-                "`name: type = value  # meaning`, whose value is a literal"
-            ) from None
+            rule = "expected a line `name: type = value  # meaning`, whose value is a literal"
+            found = f"the parameters cell holds {ast.unparse(statement)!r}"
+            raise InputError(f"{found}: {rule}") from None
         lines = slice(statement.lineno - 1, statement.end_lineno)
         # Python counts the bytes of a line, not its characters.
         last_line = source.split("\n")[lines][-1].encode()

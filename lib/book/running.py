@@ -45,10 +45,9 @@ class PageFailed(Exception):
 
 def read_record(run: Run) -> dict[str, Any] | None:
     """Return the record of the last good run of a page, or None if there is no whole one."""
-    try:
+    with contextlib.suppress(OSError, ValueError):
         return json.loads(run.output.with_suffix(".json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+    return None
 
 
 def why_stale(run: Run) -> str | None:

@@ -117,7 +117,11 @@ def broken(change):
         (lambda s, c, t: (s, c, t), {"adjustment": ["income"]}, "must not hold 'income'"),
         (lambda s, c, t: (s, c, t), {"arms": ("no", "no")}, "two arms must differ"),
         (lambda s, c, t: (s, c, t), {"truth": np.zeros(3)}, r"found shape \(3,\)"),
-        (lambda s, c, t: ("seen.pickle", c, t), {}, "not of a known kind"),
+        (
+            lambda s, c, t: ("seen.pickle", c, t),
+            {},
+            "ending '.pickle' is unknown: expected one of .csv",
+        ),
         (lambda s, c, t: ("seen.csv", c, t), {}, "does not exist"),
     ],
 )
