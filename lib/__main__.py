@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 
-from lib.errors import InputError
+from lib.errors import InputError, check
 
 # ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
-# The commands import what they need when they are called, so that --help answers at once.
+# The commands import what they need when they are called, so that --help answers at once. Each
+# returns its problems, one sentence a problem.
 
 
 @click.group(context_settings={"max_content_width": 100, "show_default": True})
@@ -39,12 +40,8 @@ def commands() -> None:
     """
 
 
-_edition = click.option(
-    *("--edition", "edition_name"),
-    default="default",
-    metavar="NAME",
-    help="quick, default or paper: a file of book/editions",
-)
+_path = click.Path(path_type=Path)
+_edition = click.option("--edition", default="default", help="quick, default, paper, or a file.")
 
 
 @commands.command()
@@ -52,7 +49,7 @@ _edition = click.option(
 @click.option("--workers", default=2, help="Pages that run at a time.")
 @click.option("--no-render", is_flag=True, help="Execute the pages, render nothing.")
 @click.option("--force", is_flag=True, help="Run pages that are up to date, too.")
-def book(edition_name: str, workers: int, no_render: bool, force: bool) -> int:
+def book(edition: str, workers: int, no_render: bool, force: bool) -> list[str]:
     """Execute the pages of an edition that are not up to date, then render the book.
 
     A page is up to date if its notebook, its parameters and the files that they name, all of
@@ -70,36 +67,26 @@ def book(edition_name: str, workers: int, no_render: bool, force: bool) -> int:
     from lib.book.editions import Book
 
     book, started = Book(), time.monotonic()
-    outcome = build(edition_name, workers, render=not no_render, force=force, book=book)
+    outcome = build(edition, workers, render=not no_render, force=force, book=book)
     print(
         f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
         f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
     )
     if book.index.exists() and not no_render:
         print(f"the book is at {book.index}")
-    return _status(outcome.problems)
+    return outcome.problems
 
 
 @commands.command()
 @click.argument("name", metavar="NOTEBOOK")
-@click.option(
-    *("-p", "--parameter", "given"),
-    type=(str, str),
-    multiple=True,
-    metavar="NAME VALUE",
-    help="A parameter and its value; may be given several times.",
-)
-@click.option(
-    *("-o", "--output"),
-    type=click.Path(path_type=Path),
-    help="Where it goes; if not given, NOTEBOOK_run.ipynb in the current folder.",
-)
-def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> int:
+@click.option("-p", "--parameter", "given", type=(str, str), multiple=True, metavar="NAME VALUE")
+@click.option("-o", "--output", type=_path, help="If not given, NOTEBOOK_run.ipynb, here.")
+def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> list[str]:
     """Execute one notebook with the values you choose, and write a run record beside it.
 
-    NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Names and
-    types of parameters are checked before anything runs. Nothing of the book changes,
-    unless you point the output there.
+    NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Every `-p`
+    gives a value to a parameter; names and types are checked before anything runs. Nothing of
+    the book changes, unless you point the output there.
 
     \b
     examples:
@@ -114,8 +101,7 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> i
     book = Book()
     notebook = book.notebook(name)
     output = output or Path(f"{notebook.stem}_run.ipynb")
-    if output.suffix != ".ipynb":
-        raise InputError(f"output {output} is no notebook: expected a name that ends with .ipynb")
+    check(output.suffix == ".ipynb", "the name of the output must end with .ipynb", str(output))
     run = Run(notebook, output, dict(given), Path.cwd(), book, as_text=True)
     writable(run.output.parent)
     problems = execute([run])
@@ -123,18 +109,12 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> i
         print(f"{output}, with its run record in {output.with_suffix('.json').name}")
     elif run.failed.exists():
         problems.append(f"the notebook as it failed is {output.with_name(run.failed.name)}")
-    return _status(problems)
-
-
-def _status(problems: list[str]) -> int:
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return problems
 
 
 @commands.command()
 @_edition
-def pages(edition_name: str) -> int:
+def pages(edition: str) -> None:
     """List the pages of an edition, with their parameters.
 
     Of each page it says the notebook, whether it is up to date, and the parameters: type,
@@ -144,16 +124,15 @@ def pages(edition_name: str) -> int:
     from lib.book.parameters import as_source
     from lib.book.running import why_stale
 
-    edition = load_edition(edition_name, Book())
-    print(f"edition {edition_name}: {edition.about.strip()}")
-    for run in edition.runs:
+    about, runs = load_edition(edition, Book())
+    print(f"edition {edition}: {about.strip()}")
+    for run in runs:
         state = why_stale(run) or "up to date"
         print(f"\n{run.page}  (notebooks/{run.notebook.name}; {state})")
         for name, parameter in run.parameters.items():
             usual = f" (default: {as_source(parameter.default)})"
             changed = run.values[name] != parameter.default
             print(f"  {parameter.line(run.values[name])}{usual if changed else ''}")
-    return 0
 
 
 @commands.command()
@@ -163,30 +142,17 @@ def pages(edition_name: str) -> int:
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the world.")
 @click.option("--fit-seed", type=click.IntRange(0), default=0, help="Of the fit.")
 @click.option("--table", help="A CSV or Parquet file; Adult, if not given.")
-@click.option(
-    *("--do", "done"),
-    type=(str, str, str),
-    multiple=True,
-    metavar="VARIABLE STEP VALUE",
-    help="Set a variable at a step, or 'always'; may be given several times.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
-@click.option("--workers", type=click.IntRange(1), default=1)
+@click.option("--do", "done", type=(str, str, str), multiple=True, metavar="VARIABLE STEP VALUE")
+@click.option("-o", "--output", type=_path, required=True)
+@click.option("--workers", "n_jobs", type=click.IntRange(1), default=1)
 def sample(
-    specification: str,
-    n: int,
-    horizon: int,
-    seed: int,
-    fit_seed: int,
-    table: str | None,
-    done: tuple[tuple[str, str, str], ...],
-    output: Path,
-    workers: int,
-) -> int:
+    specification: str, fit_seed: int, table: str | None, done: list, output: Path, **drawn: int
+) -> None:
     """Fit a SPECIFICATION to a table, follow subjects through time, and stream them to Parquet.
 
-    It is a name from data/specs, or a YAML file. Memory stays constant, however many subjects
-    there are. The file has one row a subject and step.
+    It is a name from data/specs, or a YAML file. Every `--do` sets a variable at a step, or
+    `always`. Memory stays constant, however many subjects there are. The file has one row a
+    subject and step.
 
     \b
     examples:
@@ -197,11 +163,12 @@ def sample(
     """
     from lib.income import fitted_simulator
 
-    if not output.resolve().parent.is_dir():
-        raise InputError(f"folder {output.resolve().parent} does not exist")
+    folder, horizon = output.resolve().parent, drawn["horizon"]
+    check(folder.is_dir(), "folder of the output must exist", str(folder))
+    check(output.suffix == ".parquet", "output must end with .parquet", output.name)
     for variable, step, _ in done:
-        if step != "always" and not step.isdecimal():
-            raise InputError(f"--do {variable}: step {step!r} is no number, nor always")
+        rule = f"--do {variable}: step must be a number or always"
+        check(step == "always" or step.isdecimal(), rule, step)
     simulator = fitted_simulator(specification, fit_seed, table=table)
     do: dict[str, dict[int | range, str | float]] = {}
     for variable, step, value in done:
@@ -213,19 +180,16 @@ def sample(
     def report(written) -> None:
         print("subjects written:", written["subject"].iloc[-1] + 1, file=sys.stderr)
 
-    simulator.to_parquet(output, n, horizon, report=report, seed=seed, do=do, n_jobs=workers)
-    print(f"{n:,} subjects × {horizon} steps: {output}")
-    return 0
+    simulator.to_parquet(output, report=report, do=do, **drawn)
+    print(f"{drawn['n']:,} subjects × {horizon} steps: {output}")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, by default with what was typed, and return its exit status."""
-    typed = sys.argv[1:] if arguments is None else arguments
+def main(typed: list[str]) -> int:
+    """Run the command line with what was typed, and return its exit status."""
     try:
         with commands.make_context("python -m lib", typed or ["--help"]) as context:
-            status = commands.invoke(context)
+            problems, status = commands.invoke(context) or [], 1
             sys.stdout.flush()
-            return status
     except click.exceptions.Exit as end:  # after --help
         return end.exit_code
     except BrokenPipeError:
@@ -236,15 +200,16 @@ def main(arguments: list[str] | None = None) -> int:
         print("interrupted: what was finished is kept; repeat the command", file=sys.stderr)
         return 130
     except click.ClickException as error:
-        problem = error.format_message()
+        problems, status = [error.format_message()], 2
     except (InputError, OSError) as error:
         named = getattr(error, "filename", None)
-        problem = f"{named}: {error.strerror}" if named else error
-    print(f"error: {problem}", file=sys.stderr)
-    return 2
+        problems, status = [f"{named}: {error.strerror}" if named else error], 2
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    return status if problems else 0
 
 
 if __name__ == "__main__":
     # To be asked to end is like Ctrl-C: stop the kernels first, leave nothing half-written.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

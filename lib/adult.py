@@ -24,7 +24,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import InputError
+from lib.errors import InputError, check
 
 #: The copy that ships with the book.
 ADULT_PATH = ROOT / "data" / "adult" / "adult.data.gz"
@@ -72,17 +72,9 @@ def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} cannot be read ({error}): {expected}") from error
     digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    if digest != ADULT_MD5:
-        found = f"found {len(content):,} bytes with MD5 {digest}"
-        raise InputError(f"{path} is not the Adult table: {expected}, {found}")
-    return pd.read_csv(
-        io.BytesIO(content),
-        header=None,
-        names=FIELDS,
-        skipinitialspace=True,
-        na_values="?",
-        keep_default_na=False,
-    )
+    found = f"{len(content):,} bytes with MD5 {digest}"
+    check(digest == ADULT_MD5, f"{path} is not the Adult table: {expected}", found)
+    return pd.read_csv(io.BytesIO(content), names=FIELDS, skipinitialspace=True, na_values="?")
 
 
 def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:

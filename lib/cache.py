@@ -29,8 +29,7 @@ from typing import TypeVar
 import joblib
 
 from lib import ROOT
-from lib.errors import InputError
-from lib.files import atomic_write, file_lock, folder_digest
+from lib.files import atomic_write, file_lock, folder_digest, writable
 
 F = TypeVar("F", bound=Callable)
 
@@ -70,14 +69,8 @@ _GENERATION = _generation()
 def _opened(folder: Path) -> Path:
     """Return the folder of the generation in use, after deleting all but the last generations."""
     generation = folder / _GENERATION
-    try:
-        generation.mkdir(parents=True, exist_ok=True)
-        os.utime(generation)  # the time of last use decides who is deleted
-    except OSError as error:
-        raise InputError(
-            f"results cannot be kept in {folder}: {error.strerror or error}; set "
-            "CAUSAL_BENCHMARK_BOOK_CACHE to a folder that can be written"
-        ) from None
+    writable(generation, "; CAUSAL_BENCHMARK_BOOK_CACHE may name another folder for results")
+    os.utime(generation)  # the time of last use decides who is deleted
     # Only folders named like a generation are ours to delete.
     ours = [path for path in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
     for old in sorted(ours, key=lambda path: path.stat().st_mtime)[:-GENERATIONS]:

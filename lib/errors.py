@@ -27,10 +27,8 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
     names = [str(name) for name in names]
     if not names:
         return "none is allowed here"
-    if len(names) == 1:
-        return f"expected {names[0]}"
-    shown = ", ".join(names[:limit])
-    return f"expected one of {shown}" + (", …" if len(names) > limit else "")
+    shown = ", ".join(names[:limit] + (["…"] if len(names) > limit else []))
+    return f"expected {'one of ' if len(names) > 1 else ''}{shown}"
 
 
 def check_known(what: str, name: Any, allowed: Iterable, limit: int = 20) -> None:
@@ -73,15 +71,13 @@ def check_count(name: str, number: Any, least: int) -> None:
     Traceback (most recent call last):
     lib.errors.InputError: n must be a whole number of at least 1: found 0
     """
-    if not is_count(number, least):
-        raise InputError(f"{name} must be a whole number of at least {least}: found {number!r}")
+    check(is_count(number, least), f"{name} must be a whole number of at least {least}", number)
 
 
-def first_problem(error: "ValidationError", allowed: Iterable[str] = (), depth: int = 0) -> str:
+def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
     """Say in one sentence what pydantic found first: the key, the rule, and what was found.
 
-    The keys `allowed` are listed for one that is not. The first `depth` parts of the place are
-    left out, because the caller says them.
+    The keys `allowed` are listed for one that is not.
 
     Examples
     --------
@@ -95,7 +91,7 @@ def first_problem(error: "ValidationError", allowed: Iterable[str] = (), depth: 
     key 'name': input should be a valid string, found 3
     """
     problem = error.errors()[0]
-    key = ".".join(str(part) for part in problem["loc"][depth:])
+    key = ".".join(str(part) for part in problem["loc"])
     found = problem["input"]
     if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"key {key!r} is unknown: {one_of(allowed, limit=50)}"

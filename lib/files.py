@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import yaml
 
-from lib.errors import InputError, one_of
+from lib.errors import InputError, check_known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,61 +136,56 @@ def read_table(path: str | os.PathLike) -> "pd.DataFrame":
     --------
     >>> read_table("people.xls")
     Traceback (most recent call last):
-    lib.errors.InputError: file people.xls is not of a known kind: expected one of .csv, ...
+    lib.errors.InputError: file people.xls: ending '.xls' is unknown: expected one of .csv, ...
     """
     import pandas as pd
 
     path, csv = Path(path), (".csv", ".gz", ".zip")
     readers = dict.fromkeys(csv, pd.read_csv) | {".parquet": pd.read_parquet}
-    if path.suffix not in readers:
-        raise InputError(f"file {path.name} is not of a known kind: {one_of(readers)}")
+    check_known(f"file {path.name}: ending", path.suffix, readers)
     with reading(path):
         return readers[path.suffix](path)
 
 
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
-    """Read a YAML file, as :func:`parse_yaml` does; an :class:`InputError` says if it is none."""
-    path = Path(path)
-    with reading(path):
-        text = path.read_text(encoding="utf-8")
-    return parse_yaml(text, path.name, ignored)
-
-
-def parse_yaml(text: str, source: str, ignored: Collection[str] = ()) -> Any:
-    """Parse YAML by the safe loader, and refuse a key that stands twice in one mapping.
+    """Read a YAML file by the safe loader, and refuse a key that stands twice in one mapping.
 
     In a section (a key of the whole) that is `ignored`, because it has no meaning here, a doubled
-    key is only warned of, and its last value counts. Messages begin with the `source`.
+    key is only warned of, and its last value counts.
 
     Examples
     --------
-    >>> parse_yaml("{age: 1, age: 2}", "people.yml")
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.yml"
+    ...     write_text(path, "{age: 1, age: 2}")
+    ...     read_yaml(path)
     Traceback (most recent call last):
     lib.errors.InputError: people.yml, line 1: the key 'age' stands twice
     """
+    path = Path(path)
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
     try:
         loader = _Loader(text)
+        loader.doubled = []
         root = loader.get_single_node()
         # Now: to construct the content is to write merged keys out.
         sections = [key for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
         content = None if root is None else loader.construct_document(root)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not YAML: {' '.join(str(error).split())}") from error
+        raise InputError(f"{path.name} is not YAML: {' '.join(str(error).split())}") from error
     for key in loader.doubled:
-        found = f"{source}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
+        found = f"{path.name}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
         above = [one.value for one in sections if one.start_mark.index <= key.start_mark.index]
         if not above or above[-1] not in ignored:
             raise InputError(found)
-        warnings.warn(f"{found}, in a section without a meaning here", stacklevel=3)
+        warnings.warn(f"{found}, in a section without a meaning here", stacklevel=2)
     return content
 
 
 class _Loader(yaml.SafeLoader):
-    """Notes each key that stands twice in its mapping."""
-
-    def __init__(self, text: str):
-        super().__init__(text)
-        self.doubled = []
+    """Notes in `doubled` each key that stands twice in its mapping."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -204,7 +199,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def writable(folder: Path) -> None:
+def writable(folder: Path, remedy: str = "") -> None:
     """Make a folder, if it is not there; an :class:`InputError` says why it cannot be one.
 
     Examples
@@ -216,7 +211,7 @@ def writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}{remedy}") from None
 
 
 @contextlib.contextmanager

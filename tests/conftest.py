@@ -44,6 +44,7 @@ def tiny_book(tmp_path):
     for folder in [book.notebooks, book.editions, book.executed, tmp_path / "lib"]:
         folder.mkdir(parents=True)
     (tmp_path / "lib" / "code.py").write_text("one = 1\n")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: start\n")
     book.add_notebook(
         "sums", "n: int = 3  # terms\ntitle: str = 'Sum'", "print(title, sum(range(n)))"
     )

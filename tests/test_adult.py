@@ -88,11 +88,11 @@ def test_another_copy_is_read_plain_or_gzipped(tmp_path, content, adult, plain):
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        (lambda content: content[:-1], f"found {ADULT_BYTES - 1:,} bytes"),
-        (lambda content: content.replace(b"39", b"38", 1), f"found {ADULT_BYTES:,} bytes"),
-        (lambda content: b"", "found 0 bytes"),
-        (lambda content: b"a,b\n1,2\n", "found 8 bytes"),
-        (lambda content: gzip.compress(b"a,b\n1,2\n"), "found 8 bytes"),
+        (lambda content: content[:-1], f"found '{ADULT_BYTES - 1:,} bytes"),
+        (lambda content: content.replace(b"39", b"38", 1), f"found '{ADULT_BYTES:,} bytes"),
+        (lambda content: b"", "found '0 bytes"),
+        (lambda content: b"a,b\n1,2\n", "found '8 bytes"),
+        (lambda content: gzip.compress(b"a,b\n1,2\n"), "found '8 bytes"),
         (lambda content: gzip.compress(content, 1)[:-100], "cannot be read"),
         (lambda content: b"\x1f\x8b\x08\x00 and then nonsense", "cannot be read"),
     ],

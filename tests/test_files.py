@@ -12,7 +12,7 @@ from lib.files import (
     atomic_write,
     file_lock,
     folder_digest,
-    parse_yaml,
+    read_yaml,
     writable,
     write_parquet,
     write_text,
@@ -138,16 +138,18 @@ def test_folder_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
     assert folder_digest(tmp_path / "missing") == folder_digest(tmp_path / "absent")
 
 
-def test_what_a_merge_brings_does_not_stand_twice():
+def test_what_a_merge_brings_does_not_stand_twice(tmp_path):
     text = "a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\nc: {<<: *a, x: 3}\n<<: {d: 4}\n"
-    content = parse_yaml(text, "merged.yml")
+    (tmp_path / "merged.yml").write_text(text)
+    content = read_yaml(tmp_path / "merged.yml")
     assert content == {"d": 4, "a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": {"x": 3, "y": 1}}
 
 
-def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone():
+def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path):
     text = "figures:\n  - {size: 1, size: 2}\nvariables: {age: {}, age: {}}\n"
+    (tmp_path / "model.yml").write_text(text)
     with (
         pytest.warns(UserWarning, match="line 2: the key 'size' stands twice, in a section"),
         pytest.raises(InputError, match="line 3: the key 'age' stands twice"),
     ):
-        parse_yaml(text, "model.yml", ignored=["figures"])
+        read_yaml(tmp_path / "model.yml", ignored=["figures"])

@@ -48,12 +48,9 @@ def build(
     lib.errors.InputError: workers must be a whole number of at least 1: found 0
     """
     check_count("workers", workers, least=1)
-    runs = load_edition(edition, book).runs
+    _, runs = load_edition(edition, book)
     try:
         with file_lock(book.executed / ".lock", wait=False):
-            # What a killed run left behind; we are alone, so nobody is still writing it.
-            for partial in book.executed.glob(".partial.*"):
-                partial.unlink()
             stale = [run for run in runs if force or why_stale(run)]
             problems = execute(stale, workers)
             write_text(book.executed / "status_table.md", status_table(runs, book))
@@ -72,9 +69,8 @@ def build(
 
 def _listed(book: Book) -> list[str]:
     """Return the executed pages that the table of contents lists."""
-    toc = book.root / "_toc.yml"
-    text = toc.read_text(encoding="utf-8") if toc.is_file() else ""
-    return re.findall(r"book/executed/(\w+)", text)
+    contents = (book.root / "_toc.yml").read_text(encoding="utf-8")
+    return re.findall(r"book/executed/(\w+)", contents)
 
 
 def status_table(runs: Sequence[Run], book: Book = BOOK) -> str:
@@ -120,16 +116,12 @@ def _render(book: Book) -> list[str]:
     """Render the book with warnings as errors; return the warnings."""
     writable(book.index.parent.parent)
     print("rendering the book", file=sys.stderr, flush=True)
-    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     # --all: it takes seconds, and otherwise a page that did not change would keep old titles in its
     # side bar, would stay half-written after an interrupt, and would not repeat its warnings.
-    options = ["build", "--all", "-n", "-W", "--keep-going"]
+    options = ["build", "--all", "-n", "-W", "--keep-going", str(book.root)]
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", *options]
     finished = subprocess.run(
-        [*jupyter_book, *options, str(book.root)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
+        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
     )
     if finished.returncode == 0:
         return []

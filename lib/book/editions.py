@@ -13,13 +13,13 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
-from lib.book.parameters import as_source, checked, parameters_of
-from lib.errors import InputError, check_known, first_problem
+from lib.book.parameters import as_source, checked, read_notebook, read_parameters
+from lib.errors import InputError, check, check_known, first_problem
 from lib.files import read_yaml
 
 
@@ -88,9 +88,9 @@ class Run:
 
     def __post_init__(self, as_text: bool):
         self.notebook, self.output = self.notebook.resolve(), self.output.resolve()
-        if self.output == self.notebook:
-            raise InputError(f"output {self.output} is the notebook itself: choose another name")
-        self.parameters = parameters_of(self.notebook)
+        rule = "the output must have another name than the notebook itself"
+        check(self.output != self.notebook, rule, str(self.output))
+        self.parameters = read_parameters(read_notebook(self.notebook)[1].source)
         self.values = checked(self.parameters, self.values, as_text)
         self.folder = self.folder or self.book.root
         self.page = self.output.stem
@@ -115,18 +115,11 @@ class _Page(BaseModel, extra="forbid", strict=True):
 
 class _File(BaseModel, extra="forbid", strict=True):
     about: str
-    pages: list[_Page] = Field(min_length=1)
+    pages: list[Any] = Field(min_length=1)
 
 
-class Edition(NamedTuple):
-    """What the book consists of and how much of it is computed: one run a page."""
-
-    about: str
-    runs: list[Run]
-
-
-def load_edition(name: str, book: Book = BOOK) -> Edition:
-    """Read and check an edition, by name or path.
+def load_edition(name: str, book: Book = BOOK) -> tuple[str, list[Run]]:
+    """Read and check an edition, by name or path; return what it is about and one run a page.
 
     Examples
     --------
@@ -134,23 +127,19 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
     Traceback (most recent call last):
     lib.errors.InputError: edition 'pocket' is unknown: expected one of default, paper, quick
     """
-    path = _find("edition", name, book.editions, ".yml")
+    path, runs = _find("edition", name, book.editions, ".yml"), {}
+    content, where, kind = read_yaml(path), path.name, _File
     try:
-        edition = _File.model_validate(read_yaml(path))
-    except ValidationError as error:
-        place = error.errors()[0]["loc"]
-        in_page = len(place) > 1
-        where = f"{path.name}, page {place[1] + 1}" if in_page else path.name
-        allowed = (_Page if in_page else _File).model_fields
-        problem = first_problem(error, allowed, depth=2 if in_page else 0)
-        raise InputError(f"{where}: {problem}") from None
-    runs = {}
-    for page in edition.pages:
-        if page.page in runs:
-            raise InputError(f"{path.name}: page {page.page!r} is listed twice")
-        try:
+        edition = _File.model_validate(content)
+        for number, entry in enumerate(edition.pages, start=1):
+            where, kind = f"{path.name}, page {number}", _Page
+            page = _Page.model_validate(entry)
+            where = f"{path.name}, page {page.page}"
+            check(page.page not in runs, "each page may be listed once", page.page)
             source, output = book.notebook(page.notebook), book.page(page.page)
             runs[page.page] = Run(source, output, page.parameters, book=book)
-        except InputError as error:
-            raise InputError(f"{path.name}, page {page.page}: {error}") from None
-    return Edition(edition.about, list(runs.values()))
+    except ValidationError as error:
+        raise InputError(f"{where}: {first_problem(error, kind.model_fields)}") from None
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return edition.about, list(runs.values())

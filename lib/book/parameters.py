@@ -29,9 +29,6 @@ _TYPES = {
     for kind in (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
 }
 
-#: From here on, digits are grouped (50_000), as they are in the notebooks.
-_GROUPED_FROM = 10_000
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -89,8 +86,7 @@ class Parameter:
 
 def as_source(value: Any) -> str:
     """Write a value the way the notebooks do: `50_000`, `0.5`, `'Full-time studies'`."""
-    grouped = type(value) is int and abs(value) >= _GROUPED_FROM
-    return f"{value:_}" if grouped else repr(value)
+    return f"{value:_}" if type(value) is int and abs(value) >= 10_000 else repr(value)
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
@@ -112,10 +108,9 @@ def read_parameters(source: str) -> dict[str, Parameter]:
                 raise ValueError
             name, default = statement.target.id, ast.literal_eval(statement.value)
         except (AttributeError, TypeError, ValueError):
-            raise InputError(
-                f"the parameters cell holds {ast.unparse(statement)!r}: expected a line "
-                "`name: type = value  # meaning`, whose value is a literal"
-            ) from None
+            rule = "expected a line `name: type = value  # meaning`, whose value is a literal"
+            found = f"the parameters cell holds {ast.unparse(statement)!r}"
+            raise InputError(f"{found}: {rule}") from None
         lines = slice(statement.lineno - 1, statement.end_lineno)
         # Python counts the bytes of a line, not its characters.
         last_line = source.split("\n")[lines][-1].encode()
@@ -176,8 +171,3 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
     tagged = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     return notebook, next(tagged, nbformat.v4.new_code_cell())
-
-
-def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """Return the parameters of a notebook, by name."""
-    return read_parameters(read_notebook(notebook)[1].source)

@@ -18,10 +18,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+from pyarrow import types
 
 from lib import ROOT
 from lib.book.markdown import markdown_table
-from lib.errors import InputError
+from lib.errors import InputError, check
 from lib.files import write_text
 
 #: What the terms of the metadata mean, as the specification recommends.
@@ -66,12 +67,9 @@ def publish(folder: str | os.PathLike, description: Description) -> Path:
     ['README.md', 'croissant.json', 'tosses.parquet']
     """
     folder = Path(folder)
-    found = {path.stem: pq.read_schema(path).names for path in sorted(folder.glob("*.parquet"))}
-    if found.keys() != description.columns.keys():
-        raise InputError(
-            f"tables of {description.name} must be {', '.join(sorted(description.columns))}: "
-            f"found {', '.join(found) or 'none'}"
-        )
+    found = {path.stem: pq.read_schema(path).names for path in folder.glob("*.parquet")}
+    rule = f"tables of {description.name} must be {', '.join(sorted(description.columns))}"
+    check(found.keys() == description.columns.keys(), rule, sorted(found))
     for table, meanings in description.columns.items():
         if odd := sorted(set(found[table]) ^ set(meanings)):
             where = "table" if odd[0] in found[table] else "description"
@@ -166,11 +164,8 @@ def _id(table: str, column: str) -> str:
 
 
 def _data_type(kind: pa.DataType) -> dict:
-    if pa.types.is_list(kind) and not pa.types.is_list(kind.value_type):
+    if types.is_list(kind) and not types.is_list(kind.value_type):
         return _data_type(kind.value_type) | {"repeated": True}
-    tests = {
-        "sc:Boolean": pa.types.is_boolean,
-        "sc:Integer": pa.types.is_integer,
-        "sc:Float": pa.types.is_floating,
-    }
-    return {"dataType": next((name for name, test in tests.items() if test(kind)), "sc:Text")}
+    tests = {"Boolean": types.is_boolean, "Integer": types.is_integer, "Float": types.is_floating}
+    name = next((name for name, test in tests.items() if test(kind)), "Text")
+    return {"dataType": f"sc:{name}"}

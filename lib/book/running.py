@@ -27,15 +27,13 @@ import click
 import joblib
 import nbformat
 import psutil
+from nbformat import NotebookNode
 
 from lib.book.editions import Run
 from lib.book.parameters import read_notebook, with_values
 from lib.cache import versions
 from lib.errors import InputError
 from lib.files import atomic_write, folder_digest, write_text
-
-#: Of sockets: with their names it must stay below 104 bytes, the least that a system allows.
-_LONGEST_FOLDER = 90
 
 
 class PageFailed(Exception):
@@ -47,10 +45,9 @@ class PageFailed(Exception):
 
 def read_record(run: Run) -> dict[str, Any] | None:
     """Return the record of the last good run of a page, or None if there is no whole one."""
-    try:
+    with contextlib.suppress(OSError, ValueError):
         return json.loads(run.output.with_suffix(".json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+    return None
 
 
 def why_stale(run: Run) -> str | None:
@@ -123,7 +120,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
         "versions": versions(),
         "digests": _digests(run),
     }
-    reached: list[nbformat.NotebookNode] = []
+    reached: list[NotebookNode] = []
     started = time.monotonic()
     with atomic_write(run.output) as beside:
         try:
@@ -146,9 +143,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     return record
 
 
-def _execute(
-    source: nbformat.NotebookNode, output: Path, folder: Path, reached: list[nbformat.NotebookNode]
-) -> nbformat.NotebookNode:
+def _execute(source: NotebookNode, output: Path, folder: Path, reached: list) -> NotebookNode:
     """Have papermill execute a notebook in a folder, writing it, and noting each cell it starts."""
     # Heavy, and needed by nothing that only reads editions and records.
     import papermill
@@ -157,8 +152,9 @@ def _execute(
     papermill.log.logger.setLevel(logging.CRITICAL)  # what went wrong is in the error
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets:
         settings = {"transport": "ipc", "connection_file": f"{sockets}/kernel.json"}
-        # Through files: kernels that start together can take each other's ports.
-        through_files = os.name == "posix" and len(os.fsencode(sockets)) < _LONGEST_FOLDER
+        # Through files: kernels that start together can take each other's ports. With the names of
+        # the sockets, the folder must stay below 104 bytes, the least that a system allows.
+        through_files = os.name == "posix" and len(os.fsencode(sockets)) < 90
         return papermill.execute_notebook(
             source,
             output,
@@ -173,28 +169,26 @@ def _execute(
         )
 
 
-def _code(cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+def _code(cells: list[NotebookNode]) -> list[NotebookNode]:
     return [cell for cell in cells if cell.cell_type == "code"]
 
 
-def _settle(executed: nbformat.NotebookNode) -> list[dict[str, Any]]:
+def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
     """Take from an executed notebook what differs from run to run; return its error streams."""
     for part in [executed, *executed.cells]:
         part.metadata.pop("papermill", None)
     streams = []
     for number, cell in enumerate(_code(executed.cells), start=1):
-        errors, outputs, cell.outputs = "", cell.outputs, []
-        for output in outputs:
-            name = output.get("name")
-            if name == "stderr":
-                errors += output.text
-            elif name == "stdout" and cell.outputs and cell.outputs[-1].get("name") == name:
+        merged = []
+        for output in sorted(cell.outputs, key=lambda output: output.get("name") == "stderr"):
+            if "name" in output and merged and merged[-1].get("name") == output.name:
                 # A stream comes in as many pieces as the time that it took had it.
-                cell.outputs[-1].text += output.text
+                merged[-1].text += output.text
             else:
-                cell.outputs.append(output)
-        if errors:
-            streams.append({"cell": number, "text": errors})
+                merged.append(output)
+        if merged and merged[-1].get("name") == "stderr":
+            streams.append({"cell": number, "text": merged.pop().text})
+        cell.outputs = merged
     return streams
 
 

@@ -21,8 +21,8 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     (tiny_book.root / "_toc.yml").write_text(
         "root: book/executed/small_sum\nchapters:\n  - file: book/executed/broken\n"
     )
-    # A run that was killed while it wrote has left this.
-    leftover = tiny_book.executed / ".partial.small_sum.ipynb"
+    # A process that was killed while it wrote has left this; its number is none that can be.
+    leftover = tiny_book.executed / f".partial.{2**31 - 1}.12345678.small_sum.ipynb"
     leftover.write_text("{")
 
     outcome = build("mixed", render=False, book=tiny_book)

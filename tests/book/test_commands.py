@@ -59,11 +59,12 @@ def test_each_command_has_help(command, capsys):
         (["run", "sums", "-p", "n", "5.0"], "error: parameter 'n' is '5.0': expected int"),
         (
             ["run", "sums", "-o", "out.html"],
-            "error: output out.html is no notebook: expected a name that ends with .ipynb",
+            "error: the name of the output must end with .ipynb: found 'out.html'",
         ),
         (
             ["run", "sums", "-o", "../notebooks/sums.ipynb"],
-            "error: output {root}/notebooks/sums.ipynb is the notebook itself: choose another name",
+            "error: the output must have another name than the notebook itself: "
+            "found '{root}/notebooks/sums.ipynb'",
         ),
         (["book", "--edition", "pocket"], "error: edition 'pocket' is unknown: expected default"),
         (
@@ -209,7 +210,8 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
         (["-n", "5", "--horizon", "0"], "Invalid value for '--horizon': 0 is not in the range"),
         (["-n", "5", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0."),
         ([], "Missing option '-n'."),
-        (["-n", "5", "-o", "none/out.parquet"], "folder "),
+        (["-n", "5", "-o", "none/out.parquet"], "folder of the output must exist: found '/"),
+        (["-n", "5", "-o", "out.csv"], "output must end with .parquet: found 'out.csv'"),
         (["-n", "5", "--table", "none.csv"], "file none.csv does not exist"),
         (["-n", "5", "--do", "moon", "1", "3"], "do: variable 'moon' is unknown: expected one of"),
         (
@@ -221,7 +223,10 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
             "do: 'light' at step 1: finite numbers are needed: found 'much'",
         ),
         (["-n", "5", "--do", "light", "3", "1"], "do: 'light' at step 3: the steps simulated are"),
-        (["-n", "5", "--do", "light", "-1", "1"], "--do light: step '-1' is no number, nor always"),
+        (
+            ["-n", "5", "--do", "light", "-1", "1"],
+            "--do light: step must be a number or always: found '-1'",
+        ),
     ],
 )
 def test_a_sample_that_breaks_a_rule_is_refused_in_one_sentence(garden, arguments, message, capsys):

@@ -11,13 +11,14 @@ from lib.errors import InputError
 
 @pytest.mark.parametrize("name", ["quick", "default", "paper"])
 def test_the_editions_of_the_book_are_valid_and_make_what_the_contents_list(name):
-    pages = [run.page for run in load_edition(name).runs]
+    _, runs = load_edition(name)
+    pages = [run.page for run in runs]
     listed = re.findall(r"book/executed/(\w+)", (ROOT / "_toc.yml").read_text())
     assert sorted(pages) == sorted(listed)
 
 
 def test_an_edition_gives_every_parameter_a_value(tiny_book):
-    (run,) = load_edition("default", tiny_book).runs
+    _, (run,) = load_edition("default", tiny_book)
     source, output = tiny_book.notebook("sums"), tiny_book.executed / "small_sum.ipynb"
     assert run == Run(source, output, {"n": 5, "title": "Sum"}, tiny_book.root, tiny_book)
 
@@ -69,7 +70,7 @@ PAGE = "about: x\npages:\n  - "
         ),
         (
             PAGE + "{page: a, notebook: sums}\n  - {page: a, notebook: sums}",
-            "draft.yml: page 'a' is listed twice",
+            "draft.yml, page a: each page may be listed once: found 'a'",
         ),
     ],
 )

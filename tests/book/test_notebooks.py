@@ -4,12 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
 
 from lib.book.editions import Book, Run
-from lib.book.parameters import parameters_of
+from lib.book.parameters import Parameter, read_notebook, read_parameters
 from lib.book.running import run_page
 
 #: Small, and away from the defaults, so that a value that a notebook holds fast shows.
@@ -109,6 +110,10 @@ SMALL = {
     },
 }
 NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
+
+
+def parameters_of(notebook: Path) -> dict[str, Parameter]:
+    return read_parameters(read_notebook(notebook)[1].source)
 
 
 def test_every_notebook_has_its_small_run():

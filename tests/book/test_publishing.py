@@ -139,5 +139,7 @@ def test_a_meaning_without_a_column_is_an_error(folder):
 
 def test_a_missing_table_is_an_error(folder):
     (folder / "effects.parquet").unlink()
-    with pytest.raises(InputError, match="tables of lamps must be effects, lamps: found lamps"):
+    with pytest.raises(
+        InputError, match=r"tables of lamps must be effects, lamps: found \['lamps'\]"
+    ):
         publish(folder, DESCRIPTION)

@@ -76,7 +76,7 @@ def test_a_relative_output_is_where_one_stands(tiny_book, monkeypatch):
 
 def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, monkeypatch):
     book, _, _ = page_run
-    (run,) = load_edition("default", book).runs
+    _, (run,) = load_edition("default", book)
     assert why_stale(run) is None
     assert why_stale(sums(book, {"n": 6})) == "parameters changed"
 
@@ -117,7 +117,7 @@ def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(tiny_book):
 
 def test_a_damaged_page_or_record_is_stale(page_run):
     book, output, _ = page_run
-    (run,) = load_edition("default", book).runs
+    _, (run,) = load_edition("default", book)
     whole = output.read_bytes()
     output.write_bytes(whole[:-10])
     assert why_stale(run) == "page changed"
@@ -168,7 +168,7 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
 
 def test_a_notebook_is_never_its_own_output(tiny_book):
     path = tiny_book.notebook("sums")
-    with pytest.raises(InputError, match="is the notebook itself"):
+    with pytest.raises(InputError, match="another name than the notebook itself"):
         Run(path, path, book=tiny_book)
 
 

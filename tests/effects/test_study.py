@@ -129,7 +129,7 @@ def broken(change):
             {"truth": np.zeros(3)},
             r"one effect a test subject, 4: found \(3,\)",
         ),
-        (lambda s, c, t: ("seen.pickle", c, t), {}, "not of a known kind"),
+        (lambda s, c, t: ("seen.pickle", c, t), {}, "ending '.pickle' is unknown"),
         (lambda s, c, t: ("seen.csv", c, t), {}, "does not exist"),
     ],
 )

@@ -238,7 +238,7 @@ variables:
 
 
 def test_a_table_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"file people\.xls is not of a known kind"):
+    with pytest.raises(InputError, match=r"file people\.xls: ending '\.xls' is unknown"):
         fitted_simulator(table=tmp_path / "people.xls")
 
 
