@@ -1,8 +1,10 @@
 """The benchmark: studies and estimators in, a tidy table of metrics out."""
 
 import copy
+import os
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import NamedTuple
 
@@ -12,7 +14,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
-from lib.effects.estimator_files import PAPER, read_estimators
+from lib.effects.estimator_files import GRIDS, PAPER, read_estimators
 from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
@@ -39,7 +41,19 @@ class Estimate(NamedTuple):
 
 
 def benchmark(
-    studies, control=None, treated=None, bootstraps=1_000, seed=0, n_jobs=1, progress=True, **more
+    studies: Study | Iterable[Study] | pd.DataFrame | str | os.PathLike,
+    control: pd.DataFrame | str | os.PathLike | None = None,
+    treated: pd.DataFrame | str | os.PathLike | None = None,
+    *,
+    estimators: Iterable[str] | None = None,
+    grids: dict | str | os.PathLike = GRIDS,
+    selection: str = "grid",
+    n_settings: int = 20,
+    bootstraps: int = 1_000,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: bool = True,
+    **of_study,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
 
@@ -49,14 +63,15 @@ def benchmark(
         An iterable is taken one at a time. Three tables, or paths of CSV or Parquet files, are
         the seen subjects, and the same other subjects without (`control`) and with the treatment
         (`treated`).
+    estimators, grids, selection, n_settings
+        See :func:`~lib.effects.estimator_files.read_estimators`; by default the paper's eleven,
+        or all of the `grids` given.
     bootstraps, seed : int
         Resamples of the test subjects; and the seed of these, of learners and of the search.
     n_jobs, progress : int, bool
         Estimators at work at a time; report each of them on standard error.
-    **more
-        Fields of :class:`~lib.effects.study.Study`, such as `adjustment`, and parameters of
-        :func:`~lib.effects.estimator_files.read_estimators`: `estimators`, by default the paper's
-        eleven or all of the `grids` given, `selection` and `n_settings`.
+    **of_study
+        Fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
 
     Returns
     -------
@@ -64,11 +79,10 @@ def benchmark(
         `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
         Tables, names and grids that break a rule are refused before any work starts.
     """
-    of_study = {name: more.pop(name) for name in FIELDS if name in more}
-    for name in more:
-        check_known("argument", name, ["grids", "estimators", "selection", "n_settings", *FIELDS])
-    more.setdefault("estimators", None if "grids" in more else PAPER)
-    made, tables = read_estimators(**more, seed=seed), []
+    for name in of_study:
+        check_known("argument", name, FIELDS)
+    names = PAPER if estimators is None and grids is GRIDS else estimators
+    made, tables = read_estimators(grids, names, selection, n_settings, seed), []
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     for k, study in enumerate([studies] if isinstance(studies, Study) else studies):
