@@ -102,7 +102,8 @@ def cached(function: F) -> F:
         given.apply_defaults()
         key = joblib.hash([function.__module__, function.__qualname__, given.arguments])
         chosen = os.environ.get("CAUSAL_BENCHMARK_BOOK_CACHE") or ROOT / ".cache" / "results"
-        entry = _opened(Path(chosen)) / f"{key}.pkl"
+        # In folders of few: a write looks at its neighbours, see `atomic_write`.
+        entry = _opened(Path(chosen)) / key[:2] / f"{key}.pkl"
         with file_lock(entry.with_suffix(".lock")):
             # Whatever a missing or damaged entry raises, the remedy is to compute it.
             with contextlib.suppress(Exception):

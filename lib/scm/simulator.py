@@ -308,7 +308,7 @@ class Simulator(BaseEstimator):
                 categorical = isinstance(mechanism, CategoricalMechanism)
                 coupling = {"coupling": world.coupling} if categorical else {}
                 now[name] = mechanism.evaluate(parents, noise, **coupling)
-                if not categorical and self.kinds_[name] is None:
+                if self.kinds_[name] is None:
                     place = f"variable {name!r} at step {step}, {type(mechanism).__name__}"
                     now[name] = as_column(now[name], None, place, len(subjects))
             if action is not None:
