@@ -24,7 +24,7 @@ from lib import ROOT
 from lib.cache import cached
 from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import HIGHEST, LOWEST, SLearner
-from lib.effects.learners import Search, kept, learner, out_of_fold
+from lib.effects.learners import kept, learner, out_of_fold
 from lib.effects.metrics import compare, t_interval
 from lib.effects.study import Study
 from lib.errors import check
@@ -158,11 +158,11 @@ def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
     """
     estimator = read_estimators(estimators=[name], seed=seed)[name]
     check(isinstance(estimator, SLearner), f"estimator {name!r} must be an S-learner", estimator)
-    data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome
-    table = pd.DataFrame(ParameterGrid(search.grid))
+    table = pd.DataFrame(ParameterGrid(estimator.outcome.grid))
     table.columns = table.columns.str.removeprefix("learner__")
-    table["cross-validation"] = search.scores(np.column_stack(data[:2]), data[2])
-    fitted = (SLearner(Search(one, scored=False)).fit(*data) for one in search.settings())
+    data = study.covariates.to_numpy(), study.arm, study.outcomes
+    fitted = [SLearner(one).fit(*data) for one in estimator.outcome.settings()]
+    table["cross-validation"] = [one.score_ for one in fitted]
     effects = [one.effect(study.test_covariates.to_numpy()) for one in fitted]
     table["R²"] = compare(np.column_stack(effects), study.difference, bootstraps=0)["R²"][0]
     return table.sort_values("cross-validation", ascending=False, ignore_index=True)
