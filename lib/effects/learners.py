@@ -146,8 +146,9 @@ class Search(BaseEstimator):
 
     Attributes
     ----------
-    best_estimator_, best_score_
-        Fitted to all rows with the best setting; its AUC or R², missing if it was not scored.
+    best_params_, best_estimator_, best_score_
+        The best setting; the learner, fitted to all rows with it; and its AUC or R², missing if it
+        was not scored.
 
     Examples
     --------
@@ -179,12 +180,10 @@ class Search(BaseEstimator):
 
     def in_words(self) -> str:
         """Say what was chosen, as far as there was a choice."""
-        if len(self.settings()) == 1 or not hasattr(self, "best_estimator_"):
+        if len(self.settings()) == 1 or not hasattr(self, "best_params_"):
             return type(self.learner).__name__
-        grids = [self.grid] if isinstance(self.grid, dict) else self.grid
-        varied = {key.removeprefix("learner__") for grid in grids for key in grid}
-        chosen = self.best_estimator_.get_params() | {"learner": self.best_estimator_}
-        return ", ".join(f"{key} {value}" for key, value in chosen.items() if key in varied)
+        chosen = self.best_params_.items()
+        return ", ".join(f"{key.removeprefix('learner__')} {value}" for key, value in chosen)
 
 
 def as_search(given, scored: bool = True) -> Search:
@@ -231,6 +230,7 @@ def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -
         score = float(total.max()) + (not is_classifier(settings[0][0]))
     for search, each, k, own in zip(searches, settings, best, rows, strict=True):
         _, features, target, _, weights = own
+        search.best_params_ = list(ParameterGrid(search.grid))[k]
         search.best_estimator_ = fit(each[k], features, target, weights) if refit else each[k]
     return score
 
