@@ -29,8 +29,7 @@ TABLES = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R² by grou
 
 def published_metrics(adjustment: str = "full") -> pd.DataFrame:
     """Read the metrics that the paper prints, as a tidy table with 95 % intervals."""
-    facts = read_published("estimators", adjustment=adjustment)
-    return facts[["estimator", "metric", "value", "lower", "upper"]].reset_index(drop=True)
+    return read_published("estimators", adjustment=adjustment).drop(columns="source")
 
 
 def beside_the_paper(
