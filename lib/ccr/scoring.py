@@ -290,7 +290,7 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
 
 def rungs(task: Task) -> list[np.ndarray]:
     """Return for every one of `RUNGS` which prompts are on it, each (questions, samples)."""
-    values = np.broadcast_to(np.array(task.keys)[:, [1]], task.labels.shape)
+    values = np.broadcast_to(task.keys[:, [1]], task.labels.shape)
     changed = task.labels != task.before  # a factual answer never is
     return [values == -1, values == 1, values == 0, changed, (values != -1) & ~changed]
 
