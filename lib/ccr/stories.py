@@ -11,7 +11,7 @@ Whoever reads a prompt needs nothing but the prompt; :mod:`lib.ccr.reader` does 
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -43,10 +43,10 @@ class Story:
     wording: int = 0
     asides: bool = True
 
-    @property
+    @cached_property
     def nodes(self) -> list[Node]:
         """The nodes as they appear in this story."""
-        return _nodes(self.theme, self.world.chain.n_nodes, self.seed, f"{self.name}, nodes")
+        return self.theme.nodes(self.world.chain.n_nodes, Draw(self.seed, f"{self.name}, nodes"))
 
     @property
     def rules(self) -> list[tuple[str, str]]:
@@ -98,8 +98,3 @@ class Story:
             clause = self.nodes[cause].true if value else self.nodes[cause].false
             question = WORDINGS[self.wording]["do"].format(cause=clause, question=question)
         return f"{question} {ANSWER}"
-
-
-@lru_cache(maxsize=32)  # not kept with the story: many stories have more sentences than prompts
-def _nodes(theme: Theme, n: int, seed: int, name: str) -> list[Node]:
-    return theme.nodes(n, Draw(seed, name))
