@@ -100,8 +100,8 @@ class IPW(EffectEstimator, name="IPWEstimator"):
 
     Examples
     --------
-    >>> ipw_means(np.array([0.5, 0.5]), np.array([1.0, 0.0]), np.array([8.0, 2.0]), False)
-    (2.0, 8.0)
+    >>> weighted_means(np.array([2.0, 2.0]), np.array([1.0, 0.0]), np.array([8.0, 2.0]))[0]
+    [2.0, 8.0]
     """
 
     criterion = "AUC"
@@ -113,15 +113,19 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         self.score_ = self.propensity_.best_score_
         self.propensities_ = self.propensity_.predict(covariates)
-        control, treated = ipw_means(self.propensities_, treatment, outcome, self.weighted)
+        weights = inverse_propensity_weights(treatment, self.propensities_)
+        (control, treated), _ = weighted_means(weights, treatment, outcome, self.weighted)
         self.ate_ = treated - control
 
 
-def ipw_means(propensities, treatment, outcome, weighted: bool) -> tuple[float, float]:
-    """Return the weighted mean outcomes without and with the treatment."""
-    weights = inverse_propensity_weights(treatment, propensities)
-    arms = [(weights[treatment == arm], outcome[treatment == arm]) for arm in (0, 1)]
-    return tuple(float(w @ y / (w.sum() if weighted else len(outcome))) for w, y in arms)
+def weighted_means(weights, treatment, outcome, normalised=True) -> tuple[list, np.ndarray]:
+    """Return the mean outcomes without and with the treatment, and each subject's part in them."""
+    means, parts = [], np.empty(len(outcome))
+    for arm in (treatment == 0, treatment == 1):
+        total = weights[arm].sum() if normalised else len(outcome)
+        means.append(float(weights[arm] @ outcome[arm] / total))
+        parts[arm] = weights[arm] * (outcome[arm] - means[-1]) / total
+    return means, parts
 
 
 def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
@@ -157,13 +161,9 @@ class TruePropensityWeighting(EffectEstimator):
         self.probabilities = probabilities
 
     def _fit(self, covariates, treatment, outcome):
-        weights, means = 1 / self.probabilities, []
-        for arm in (treatment == 0, treatment == 1):
-            weights[arm] /= weights[arm].sum()
-            means.append(float(weights[arm] @ outcome[arm]))
+        means, parts = weighted_means(1 / self.probabilities, treatment, outcome)
         self.ate_ = means[1] - means[0]
-        left = outcome - np.where(treatment == 1, means[1], means[0])
-        self.standard_error_ = float(np.linalg.norm(weights * left))
+        self.standard_error_ = float(np.linalg.norm(parts))
 
 
 class Matching(EffectEstimator, name="MatchingEstimator"):
@@ -188,19 +188,27 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         return False
 
     def _fit(self, covariates, treatment, outcome):
-        # In memory that does not grow with n².
         gain = np.empty(len(outcome))
         for arm in (0, 1):
-            here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
-            others, rows = covariates[there], max(1, DISTANCES // len(there))
-            for start in range(0, len(here), rows):
-                some = here[start : start + rows]
-                # Rounded, so that the order of the columns does not decide between equals; in
-                # IncomeSCM they are many, and whom they are matched with moves the effect.
-                distances = cdist(covariates[some], others).round(12)
-                nearest = there[distances.argmin(axis=1)]
-                gain[some] = (2 * arm - 1) * (outcome[some] - outcome[nearest])
+            here, there = treatment == arm, treatment != arm
+            matched = outcome[there][nearest(covariates[here], covariates[there])]
+            gain[here] = (2 * arm - 1) * (outcome[here] - matched)
         self.ate_ = float(gain.mean())
+
+
+def nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return for each point the first of the nearest others, in memory that does not grow with n².
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.0], [4.0]]), np.array([[5.0], [1.0], [3.0]]))
+    array([1, 0])
+    """
+    rows = max(1, DISTANCES // len(others))
+    blocks = (points[start : start + rows] for start in range(0, len(points), rows))
+    # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM they
+    # are many, and whom they are matched with moves the effect.
+    return np.concatenate([cdist(block, others).round(12).argmin(axis=1) for block in blocks])
 
 
 class SLearner(EffectEstimator, name="S-learner"):

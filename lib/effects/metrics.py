@@ -68,16 +68,16 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
     """
     codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-2))
-    known = codes[order][starts] >= 0  # the code of a missing group is -1
+    ends = np.flatnonzero(np.diff(codes[order])) + 1
+    known = codes[order][[0, *ends]] >= 0  # the code of a missing group is -1
     k, centre = effects.shape[1], truth.mean()
     tau, found = (truth - centre)[order], (effects - centre)[order]
     columns = np.column_stack([np.ones(len(tau)), tau, tau**2, found, (found - tau[:, None]) ** 2])
-    segments = list(zip(starts, [*starts[1:], len(tau)], strict=True))
     wanted = {k: f for k, f in METRICS.items() if groups is not None or k not in OF_GROUPS}
 
     def computed(counts: np.ndarray) -> dict[str, np.ndarray]:
-        sums = np.stack([counts[:, a:b] @ columns[a:b] for a, b in segments], axis=1)
+        of_groups = zip(np.split(counts, ends, axis=1), np.split(columns, ends), strict=True)
+        sums = np.stack([often @ values for often, values in of_groups], axis=1)
         total = sums.sum(axis=1)
         means, of_group = total / total[:, :1], sums[:, known] / sums[:, known, :1]
         sample = SimpleNamespace(
@@ -160,16 +160,12 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
     one row an encoded covariate, `before` and `after`; `propensities`, shape (n,), are those of
     the treatment.
     """
-    arms, z = [study.arm == arm for arm in (0, 1)], study.covariates.to_numpy()
-    spread = np.sqrt(sum(z[arm].var(axis=0) for arm in arms) / 2)
     weights = inverse_propensity_weights(study.arm, propensities)
-    means = {
-        "before": [z[arm].mean(axis=0) for arm in arms],
-        "after": [np.average(z[arm], axis=0, weights=weights[arm]) for arm in arms],
-    }
-    with np.errstate(divide="ignore", invalid="ignore"):
-        columns = {name: (treated - control) / spread for name, (control, treated) in means.items()}
-    return pd.DataFrame(columns, index=study.covariates.columns)
+    weighted = study.covariates.mul(weights, axis=0).groupby(study.arm).sum()
+    arms, totals = study.covariates.groupby(study.arm), pd.Series(weights).groupby(study.arm).sum()
+    means = {"before": arms.mean(), "after": weighted.div(totals, axis=0)}
+    differences = pd.DataFrame({name: mean.loc[1] - mean.loc[0] for name, mean in means.items()})
+    return differences.div(np.sqrt(arms.var(ddof=0).mean()), axis=0)
 
 
 def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd.DataFrame:
@@ -184,7 +180,6 @@ def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd
     control         2   2.000000
     treated         2   1.849057
     """
-    weights = inverse_propensity_weights(treatment, propensities)
-    arms = [weights[treatment == arm] for arm in (0, 1)]
-    rows = [(len(w), w.sum() ** 2 / (w**2).sum()) for w in arms]
-    return pd.DataFrame(rows, ["control", "treated"], columns=["subjects", "effective"])
+    weights = pd.Series(inverse_propensity_weights(treatment, propensities))
+    arms = weights.groupby(np.where(treatment == 1, "treated", "control"))
+    return arms.agg(subjects="size", effective=lambda w: w.sum() ** 2 / (w**2).sum())

@@ -11,11 +11,19 @@ from lib.cache import cached
 from lib.errors import check_known
 from lib.files import read_table
 from lib.income.mechanisms import MECHANISMS
+from lib.income.published import published_study
 from lib.income.study import draw_studies, draw_study
 from lib.scm import Simulator, Specification
 from lib.scm.mechanisms import Mechanism
 
-__all__ = ["MECHANISMS", "SPECIFICATIONS", "draw_studies", "draw_study", "fitted_simulator"]
+__all__ = [
+    "MECHANISMS",
+    "SPECIFICATIONS",
+    "draw_studies",
+    "draw_study",
+    "fitted_simulator",
+    "published_study",
+]
 
 #: The folder of the specifications that ship with the book.
 SPECIFICATIONS = ROOT / "data" / "specs"
