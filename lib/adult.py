@@ -25,6 +25,7 @@ import pandas as pd
 
 from lib import ROOT
 from lib.errors import InputError, check
+from lib.files import read_yaml
 
 #: The copy that ships with the book.
 ADULT_PATH = ROOT / "data" / "adult" / "adult.data.gz"
@@ -33,22 +34,13 @@ ADULT_PATH = ROOT / "data" / "adult" / "adult.data.gz"
 ADULT_BYTES = 3_974_305
 ADULT_MD5 = "5d7c39d7b8804f071cdd1f2a7c460872"
 
+_CODEBOOK = read_yaml(ADULT_PATH.with_name("codebook.yml"))
+
 #: The fields of a record, in the order of the file.
-FIELDS = [
-    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
-    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
-    *("native-country", "income"),
-]
+FIELDS: list[str] = _CODEBOOK["fields"]
 
 #: Levels of education, from the lowest (`education-num` 1) to the highest (16).
-EDUCATION_LEVELS = [
-    *("Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad"),
-    *("Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school"),
-    "Doctorate",
-]
-
-#: Three kinds of marriage that IncomeSCM does not tell apart.
-MARRIED = ["Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent"]
+EDUCATION_LEVELS: list[str] = _CODEBOOK["education"]
 
 
 def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
@@ -100,7 +92,7 @@ def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     """
     complete = read_adult(path).dropna(ignore_index=True)
     complete["capital-net"] = complete["capital-gain"] - complete["capital-loss"]
-    complete["marital-status"] = complete["marital-status"].replace(MARRIED, "Married")
+    complete["marital-status"] = complete["marital-status"].replace(_CODEBOOK["married"], "Married")
     complete = complete.drop(columns=["fnlwgt", "capital-gain", "capital-loss"])
     for name, column in complete.items():
         levels = EDUCATION_LEVELS if name == "education" else sorted(column.unique())

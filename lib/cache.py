@@ -24,14 +24,11 @@ import shutil
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
 
 import joblib
 
 from lib import ROOT
 from lib.files import atomic_write, file_lock, folder_digest, writable
-
-F = TypeVar("F", bound=Callable)
 
 #: Generations of results that stay on disk, so that going back one change costs nothing.
 GENERATIONS = 2
@@ -78,7 +75,7 @@ def _opened(folder: Path) -> Path:
     return generation
 
 
-def cached(function: F) -> F:
+def cached(function: Callable) -> Callable:
     """Keep on disk what a function of `lib` returns.
 
     What it returns must depend on its arguments and the code alone. Hand it values rather

@@ -68,16 +68,17 @@ def shape(draw: Callable) -> Callable[..., Figure]:
     """Let a function that draws one panel of a tidy table draw a figure of several.
 
     `place` is the column on the other axis than that of the values; its name labels that axis
-    if it holds numbers, and names have a row each. At most `columns` panels stand beside each
-    other. Their horizontal scale is `shared`, and that of the values among panels of one unit.
-    `height` is theirs, in inches. `line` maps what the legend says to values that are dashed lines.
-    What is left over are properties of the axes, such as `xlim`.
+    if it holds numbers, and names have a row each. `unit` is that of the values, if the table has
+    none. At most `columns` panels stand beside each other. Their horizontal scale is `shared`, and
+    that of the values among panels of one unit. `height` is theirs, in inches. `line` maps what
+    the legend says to values that are dashed lines. What is left over are properties of the axes,
+    such as `xlim`.
     """
 
     @drawn_quietly
     @functools.wraps(draw)
-    def drawn(table, place, title, columns=1, shared=True, height=None, line=None, **options):
-        table = table.assign(**{name: table.get(name, "") for name in ("series", "panel", "unit")})
+    def drawn(table, place, title, unit="", columns=1, shared=True, height=None, line=None, **more):
+        table = table.assign(**{"series": "", "panel": "", "unit": unit} | dict(table.items()))
         table["series"] = pd.Categorical(table["series"], table["series"].unique())
         if in_rows := not pd.api.types.is_numeric_dtype(table[place]):
             table[place] = table[place].astype(str)  # of a categorical, without absent levels
@@ -99,7 +100,7 @@ def shape(draw: Callable) -> Callable[..., Figure]:
             axes.grid(axis="x" if in_rows else "both")
             for label, value in (line or {}).items():
                 (axes.axvline if in_rows else axes.axhline)(value, label=label, **REFERENCE)
-            draw(axes, part, place, **options)
+            draw(axes, part, place, **more)
             if axes.get_yscale() == "log":
                 axes.yaxis.set_major_formatter("{x:,g}")
             axes.set_title(textwrap.fill(str(name), 46 // columns))
@@ -331,8 +332,8 @@ def levels(cohorts: Tables, variables: Sequence[str], title: str) -> Figure:
         shares = 100 * pd.crosstab(taken, everyone["series"], normalize="columns", dropna=False)
         parts.append(shares[[*cohorts]].melt(ignore_index=False).assign(panel=variable))
     table = pd.concat(parts).rename(index=lambda level: textwrap.shorten(str(level), 18))
-    table = table.rename_axis("level").reset_index().assign(unit="% of each group")
-    return bars(table, "level", title, columns=2, shared=False)
+    table = table.rename_axis("level").reset_index()
+    return bars(table, "level", title, "% of each group", columns=2, shared=False)
 
 
 def overlap(groups: Mapping[str, pd.Series]) -> Figure:
@@ -358,10 +359,9 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
     table = table[table["size"] >= 30]  # below, the normal interval means little
     value = table["mean"]
     half = 1.96 * np.sqrt(value * (100 - value) / table["size"])
-    unit = "% of the subjects with this level"
-    table = table.assign(value=value, lower=value - half, upper=value + half, unit=unit)
-    title, line = f"Who has {outcome} {level}", {"everyone": reached.mean()}
-    return intervals(table, "level", title, columns=2, line=line)
+    table = table.assign(value=value, lower=value - half, upper=value + half)
+    title, unit = f"Who has {outcome} {level}", "% of the subjects with this level"
+    return intervals(table, "level", title, unit, columns=2, line={"everyone": reached.mean()})
 
 
 def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:

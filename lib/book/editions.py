@@ -55,9 +55,9 @@ def _find(what: str, name: str, folder: Path, ending: str) -> Path:
         if not Path(name).is_file():
             raise InputError(f"{what} {name} does not exist")
         return Path(name).resolve()
-    known = sorted(path.stem for path in folder.glob(f"*{ending}"))
+    known = {path.stem: path for path in sorted(folder.glob(f"*{ending}"))}
     check_known(what, name, known)
-    return folder / f"{name}{ending}"
+    return known[name]
 
 
 #: The book that this `lib` belongs to.

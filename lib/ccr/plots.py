@@ -66,12 +66,17 @@ def _places(chain: Chain) -> dict[int, tuple[float, float]]:
 def responses(quantities: pd.DataFrame) -> Figure:
     """Draw how often each effect never, or always, is true, or follows its cause, in per cent."""
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
-    shares = {"never": 1 - always - follows, "follows": follows, "always": always}
-    table = pd.concat(shares, names=["series"]).mul(100).rename("value").reset_index()
-    table["pair"] = [f"{x} → {y}" for x, y in zip(table["cause"], table["effect"], strict=True)]
-    table, colours = table.assign(unit="% of samples"), (FAINT, COLOURS[0], COLOURS[4])
-    title = "How effects respond to their causes"
-    return bars(table, "pair", title, stacked=True, colours=colours, xlim=(0, 100))
+    shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
+    shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
+    colours = (FAINT, COLOURS[0], COLOURS[4])
+    return _stacked(shares, "How effects respond to their causes", "% of samples", colours)
+
+
+def _stacked(shares: pd.DataFrame, title: str, unit: str, colours: Sequence[str]) -> Figure:
+    """Draw a row for each of the index, parted as its columns say."""
+    table = shares.mul(100).melt(ignore_index=False, var_name="series").rename_axis("row")
+    options = {"stacked": True, "colours": colours, "xlim": (0, 100)}
+    return bars(table.reset_index(), "row", title, unit, **options)
 
 
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
@@ -81,9 +86,10 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
         parts.append(pd.DataFrame({quantity: x, "value": below, "series": name}))
     parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
-    table, title = pd.concat(parts).assign(unit="% of worlds below"), f"{quantity}, world by world"
     options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.4}
-    return lines(table, quantity, title, xscale="log", ylim=(0, 100), **options)
+    options |= {"xscale": "log", "ylim": (0, 100)}
+    title = f"{quantity}, world by world"
+    return lines(pd.concat(parts), quantity, title, "% of worlds below", **options)
 
 
 @drawn_quietly
@@ -97,8 +103,8 @@ def convergence(errors: pd.DataFrame) -> Figure:
     table = pd.concat(parts, names=["series", "number of samples n"]).reset_index()
     looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
     options = {"looks": looks, "height": 2.4, "xscale": "log", "yscale": "log"}
-    table, title = table.assign(unit="error of the PNS"), "More samples, smaller errors"
-    figure = lines(table, "number of samples n", title, **options)
+    title, unit = "More samples, smaller errors", "error of the PNS"
+    figure = lines(table, "number of samples n", title, unit, **options)
     figure.axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     figure.axes[0].yaxis.set_minor_formatter("")
     return figure
@@ -118,8 +124,7 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     parts = {"parts": table[~whole], "whole": table[whole]}
     table = pd.concat(parts, names=["series"]).reset_index("series")
     options = {"look": DOTS, "looks": {"parts": {"color": COLOURS[5]}}, "columns": 2, "height": 1.9}
-    table, title = table.assign(unit="ATE of the answers"), "Answers and the truth"
-    figure = lines(table, "exact ATE", title, **options)
+    figure = lines(table, "exact ATE", "Answers and the truth", "ATE of the answers", **options)
     for axes in figure.axes:
         axes.axline((0, 0), slope=1, **REFERENCE)
     return figure
@@ -127,10 +132,8 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
 
 def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
-    shares = {name: 100 * one.table["share"] for name, one in scores.items()}
-    table = pd.concat(shares, names=["reasoner", "series"]).rename("value").reset_index()
-    table["series"] = table["series"].map(dict(enumerate(map(", ".join, CELLS))))
+    shares = pd.DataFrame({name: one.table["share"] for name, one in scores.items()}).T
+    shares.columns = [", ".join(cell) for cell in CELLS]
     # Blue is valid, orange invalid; the paler, the less consistent.
-    colours = [COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF"]
-    table, title = table.assign(unit="% of compositions"), "Who composes well"
-    return bars(table, "reasoner", title, stacked=True, colours=colours, xlim=(0, 100))
+    colours = (COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF")
+    return _stacked(shares, "Who composes well", "% of compositions", colours)

@@ -64,11 +64,11 @@ class Task:
         return self.story.samples(self.noise)
 
     @cached_property
-    def keys(self) -> list[tuple[int, int, int]]:
-        """What each question sets and asks for: cause and value (-1 if factual), and effect."""
+    def keys(self) -> np.ndarray:
+        """What each question sets, cause and value (-1 if factual), and asks for, its effect."""
         chain = self.world.chain
         pairs = [(x, value, y) for x, y in chain.quantities for value in (1, 0)]
-        return [(-1, -1, effect) for effect in chain.cut_tree] + pairs
+        return np.array([(-1, -1, effect) for effect in chain.cut_tree] + pairs)
 
     @cached_property
     def questions(self) -> pd.DataFrame:
@@ -91,16 +91,13 @@ class Task:
     @property
     def before(self) -> np.ndarray:
         """For every question the true answer without an intervention, (questions, samples)."""
-        place = {node: i for i, node in enumerate(self.world.chain.cut_tree)}
-        return self.labels[[place[effect] for _, _, effect in self.keys]]
+        return self.labels[np.searchsorted(self.world.chain.cut_tree, self.keys[:, 2])]
 
     @property
     def asked(self) -> np.ndarray:
         """Which questions are asked about which samples, shape (questions, samples)."""
-        if not self.only_changed:
-            return np.ones(self.labels.shape, dtype=bool)
-        factual = np.array(self.keys)[:, [0]] < 0
-        return factual | (self.labels != self.before)
+        factual = self.keys[:, [0]] < 0
+        return factual | (self.labels != self.before) | (not self.only_changed)
 
     @cached_property
     def quantities(self) -> pd.DataFrame:

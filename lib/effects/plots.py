@@ -24,13 +24,13 @@ def ranking(
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['T', 'S']
     """
-    table = pd.concat(runs, names=["series"]).reset_index("series").assign(unit=unit)
+    table = pd.concat(runs, names=["series"]).reset_index("series")
     check_known("metric", metric, table["metric"].unique())
     table = table[(table["metric"] == metric) & table["value"].notna()].set_index("estimator")
     first = table[table["series"] == next(iter(runs))]
     order = first.sort_values("value", ascending=not metric.startswith("R²")).index
     table = table.loc[order].rename(index=names).reset_index()
-    return intervals(table, "estimator", "Estimators, the best first", **options)
+    return intervals(table, "estimator", "Estimators, the best first", unit, **options)
 
 
 def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
@@ -49,9 +49,9 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     room = 0.15 * (high - low) + 1
     looks = {"sampled truth": {**DOTS, "marker": "s", "color": "black", "elinewidth": 1}}
     options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
-    table = long.rename_axis(label).reset_index().assign(unit="mean effect, US dollars")
     options |= {"line": {"": 0}, "ylim": (low - room, high + room)}
-    return lines(table, label, f"Effect by {label}", **options)
+    table, title = long.rename_axis(label).reset_index(), f"Effect by {label}"
+    return lines(table, label, title, "mean effect, US dollars", **options)
 
 
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
@@ -66,11 +66,11 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     family = shown.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
     shown["series"] = family.where(shown["R²"] >= floor, below)
     shown = pd.concat([shown, shown[shown[place] == 1].assign(series="picked")])
-    shown = shown.assign(value=shown["R²"].clip(lower=floor), unit="R² of effects")
+    shown = shown.assign(value=shown["R²"].clip(lower=floor))
     ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
     looks = {below: {"marker": "v", "color": INK}, "picked": ring}
     options = {"columns": 2, "look": DOTS, "looks": looks, "line": {"best": table["R²"].max()}}
-    return lines(shown, place, "What each criterion puts first", **options)
+    return lines(shown, place, "What each criterion puts first", "R² of effects", **options)
 
 
 def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
@@ -78,6 +78,6 @@ def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
     names = {"regret": "value", "regret lower": "lower", "regret upper": "upper"}
     runs = {"mean, 95 % interval": means, "one study": pd.concat(found)}
     table = pd.concat(runs, names=["series", "criterion"]).rename(columns=names).reset_index()
-    table = table.assign(unit="regret, in R² of the true effects")
     options = {"looks": {"one study": {"marker": "|", "markersize": 10}}, "line": {"best": 0}}
-    return intervals(table, "criterion", "What is lost by choosing so", **options)
+    title, unit = "What is lost by choosing so", "regret, in R² of the true effects"
+    return intervals(table, "criterion", title, unit, **options)

@@ -1,5 +1,8 @@
 """The paper's numbers, and what chance makes of the difference to ours."""
 
+import hashlib
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,11 +10,14 @@ import pytest
 from lib.effects import estimate
 from lib.errors import InputError
 from lib.income import draw_study, fitted_simulator
+from lib.income.characteristics import published_effect
 from lib.income.published import (
+    SAMPLE,
     beside_other_samples,
     beside_the_paper,
     other_samples,
     published_metrics,
+    published_study,
 )
 
 
@@ -100,3 +106,14 @@ def test_nothing_was_published_for_another_set():
         InputError, match="adjustment 'some' is unknown: expected one of full, minimal"
     ):
         published_metrics("some")
+
+
+def test_the_sample_is_that_of_its_author():
+    readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
+    digests = dict(re.findall(r"`(\w+\.parquet)` .*`([0-9a-f]{64})`", readme))
+    files = {path.name: path.read_bytes() for path in SAMPLE.glob("*.parquet")}
+    assert digests == {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    study = published_study("minimal")
+    effect = published_effect("published files")
+    assert len(study.observational) == len(study.control) == 50_000
+    assert study.difference.mean() == pytest.approx(effect["average effect"], abs=0.5)
