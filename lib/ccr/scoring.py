@@ -55,6 +55,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from lib.ccr.answers import UNPARSEABLE, checked
 from lib.ccr.exact import COLUMNS
@@ -79,6 +80,10 @@ METRICS: dict[str, Callable[..., np.ndarray]] = {
 
 #: The cells of the taxonomy: external validity, and internal consistency.
 CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
+
+
+#: Of products of small matrices, threads wait for each other longer than they work.
+one_thread = threadpool_limits.wrap(limits=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +145,7 @@ class Scores:
         check(0 < self.level < 1, "level must lie between 0 and 1", self.level)
 
     @cached_property
+    @one_thread
     def accuracy(self) -> pd.DataFrame:
         """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
@@ -219,6 +225,7 @@ class Scores:
         return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
     @cached_property
+    @one_thread
     def _estimated(self) -> list[tuple[Task, np.ndarray, np.ndarray, np.ndarray]]:
         """The estimates from answers, from labels, and what is compared with the truth.
 
