@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from lib.effects.estimands import average_effects
 from lib.effects.estimators import inverse_propensity_weights
 from lib.effects.study import Study
 
@@ -55,7 +56,7 @@ METRICS: dict[str, Callable[[SimpleNamespace], np.ndarray]] = {
     "R² by group": _r2_by_group,
 }
 
-#: Those that an estimator of the average alone has, too, and those that need groups.
+#: Those of averages, which an estimator of nothing else has, too, and those that need groups.
 OF_AVERAGES, OF_GROUPS = ("ATE", "AE"), ("R² by group",)
 
 
@@ -101,7 +102,9 @@ def compare(
 
     with np.errstate(divide="ignore", invalid="ignore"):
         value = computed(np.ones((1, len(tau))))
-        drawn = [computed(counts) for counts in bootstrap_counts(len(tau), bootstraps, seed)]
+        drawn = [
+            computed(counts[:, order]) for counts in bootstrap_counts(len(tau), bootstraps, seed)
+        ]
     result = {}
     for name in value:
         every = np.vstack([block[name] for block in drawn] or [np.full((1, k), np.nan)])
@@ -116,12 +119,18 @@ def evaluate(
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
     Of what :func:`~lib.effects.estimates.estimate` returned, one row an estimator and metric:
-    `estimator`, `metric`, `value`, and the ends `lower` and `upper` of its 95 % interval. Metrics
-    are `cross-validation`, without an interval, and those of `METRICS`; the same with `, truth`
-    behind the name are against Monte-Carlo effects. They are in the unit of the outcome or its
-    square. An estimator of the average alone has no rows that it cannot have. Without a `seed`,
-    values and resamples are those of the paper's tables, see :func:`compare`.
+    `estimator`, `estimand`, `metric`, `value`, and the ends `lower` and `upper` of its 95 %
+    interval. Metrics are `cross-validation`, without an interval, and those of `METRICS`; the same
+    with `, truth` behind the name are against Monte-Carlo effects. They are in the unit of the
+    outcome or its square. An estimator of the average alone has no rows that it cannot have.
+    Without a `seed`, values and resamples are those of the paper's tables, see :func:`compare`.
+
+    The metric `error` is the estimated average less the true one of the same estimand, if that is
+    known; its ends are those of the interval that the estimator states, less the truth, so that it
+    covers if 0 lies between them. Of stated intervals of conditional effects, `coverage` is the
+    share that holds the true effect, and `width` their mean width.
     """
+    averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.
     m, marks = len(study.difference), {}
     found = [np.ones(m) * (e.ate if e.effects is None else e.effects) for e in estimates.values()]
@@ -132,11 +141,22 @@ def evaluate(
     rows = []
     for j, (name, each) in enumerate(estimates.items()):
         if np.isfinite(each.score):
-            rows.append((name, "cross-validation", each.score, np.nan, np.nan))
+            rows.append((name, "", "cross-validation", each.score, np.nan, np.nan))
         for metric, values in marks.items():
-            if each.effects is not None or metric.removesuffix(", truth") in OF_AVERAGES:
-                rows.append((name, metric, *values[:, j]))
-    return pd.DataFrame(rows, columns=["estimator", "metric", "value", "lower", "upper"])
+            average = metric.removesuffix(", truth") in OF_AVERAGES
+            if average or each.effects is not None:
+                rows.append((name, "ATE" if average else "CATE", metric, *values[:, j]))
+        if each.estimand in averages:
+            errors = np.array([each.ate, each.lower, each.upper]) - averages[each.estimand]
+            rows.append((name, each.estimand, "error", *errors))
+        if each.effect_lower is not None:
+            width = (each.effect_upper - each.effect_lower).mean()
+            rows.append((name, "CATE", "width", width, np.nan, np.nan))
+            if study.effects is not None:
+                within = (each.effect_lower <= study.effects) & (study.effects <= each.effect_upper)
+                rows.append((name, "CATE", "coverage", within.mean(), np.nan, np.nan))
+    columns = ["estimator", "estimand", "metric", "value", "lower", "upper"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def t_interval(groups) -> pd.DataFrame:
