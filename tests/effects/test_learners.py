@@ -12,7 +12,16 @@ from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler
 
 from lib.effects import learners
 from lib.effects.estimators import RLearner, TLearner
-from lib.effects.learners import Search, as_search, fold_of, learner, watched
+from lib.effects.learners import (
+    Search,
+    as_search,
+    cross_validated,
+    fit,
+    fold_of,
+    learner,
+    rows_of,
+    watched,
+)
 from lib.errors import InputError
 
 
@@ -103,26 +112,32 @@ def steep():
     return x, (rng.random(400) < 0.5).astype(float), x[:, 0] * 3 + rng.normal(size=400)
 
 
-def test_raced_forests_choose_and_score_as_whole_ones(steep):
+def test_a_race_chooses_and_scores_as_an_exhaustive_search(steep, monkeypatch):
     x, _, y = steep
     leaves, forest = [1, 5, 60], RandomForestRegressor(60, random_state=0)
     theirs = GridSearchCV(forest, {"min_samples_leaf": leaves}, cv=KFold(5)).fit(x, y)
+    every = cross_validated(forests(leaves).settings(), rows_of(x, y))
+    assert 1 + every == pytest.approx(theirs.cv_results_["mean_test_score"], abs=1e-6)
+    fitted = []
+    monkeypatch.setattr(learners, "fit", lambda *rows: fitted.append(rows[0]) or fit(*rows))
     ours = forests(leaves).fit(x, y)
     assert ours.best_estimator_.min_samples_leaf == theirs.best_params_["min_samples_leaf"]
     assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=1e-6)
-    # Outside a race every score is that of the whole forest.
-    assert ours.scores(x, y) == pytest.approx(theirs.cv_results_["mean_test_score"], abs=1e-6)
+    assert [model.min_samples_leaf for model in fitted].count(60) == 1, "ruled out by one fold"
 
 
-def test_what_cannot_race_is_cross_validated_once(data, monkeypatch):
-    search = Search(Ridge(), {"learner__alpha": [1, 2]}).fit(data[0], data[2])
-    monkeypatch.setattr(learners, "predict", None)
-    assert search.scores(data[0], data[2]).max() == search.best_score_
+def test_a_race_is_lost_by_two_standard_errors():
+    rng = np.random.default_rng(0)
+    best, chance = rng.exponential(size=10_000), rng.normal(size=10_000)
+    chance = (chance - chance.mean()) / chance.std()  # a standard error of 0.01
+    losses = np.stack([best + 0.021 + chance, best + 0.019 + chance, best, best * 0])
+    assert learners._still_racing(np.array([0, 1, 2]), losses).tolist() == [1, 2]
+    assert learners._still_racing(np.array([2]), losses).tolist() == [2]
 
 
 def test_a_draw_is_no_race(steep, monkeypatch):
     """A forest that a race rules out may be the best of the pairs that a draw has left."""
-    monkeypatch.setattr("lib.effects.learners._first_trees", None)
+    monkeypatch.setattr("lib.effects.learners._still_racing", None)
     search = forests([1, 5, 60]).set_params(n_settings=2, seed=1)
     found = TLearner(search, search).fit(*steep)
     folds = []
