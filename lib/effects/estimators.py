@@ -49,6 +49,8 @@ class EffectEstimator(BaseEstimator):
 
     #: What `score_` is.
     criterion = "R²"
+    #: Whom the average is over, see :data:`~lib.effects.estimands.ESTIMANDS`.
+    estimand = "ATE"
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         """Enter a class of the book among the estimators, under a name or its own."""
@@ -105,6 +107,7 @@ class IPW(EffectEstimator, name="IPWEstimator"):
     """
 
     criterion = "AUC"
+    estimand = "ATE, two arms"
 
     def __init__(self, propensity, weighted=False):
         self.propensity, self.weighted = propensity, weighted
@@ -129,10 +132,9 @@ def weighted_means(weights, treatment, outcome, normalised=True) -> tuple[list, 
 
 
 def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
-    """Return 1 / P(the arm that was taken); zero where the propensity is 0 or 1."""
-    inside = (propensities > 0) & (propensities < 1)
+    """Return 1 / P(the arm that was taken); zero where that is 0."""
     taken = np.where(treatment == 1, propensities, 1 - propensities)
-    return np.divide(1.0, taken, out=np.zeros(len(taken)), where=inside)
+    return np.divide(1.0, taken, out=np.zeros(len(taken)), where=taken > 0)
 
 
 class TruePropensityWeighting(EffectEstimator):
@@ -182,6 +184,7 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     """
 
     criterion = ""
+    estimand = "ATE, two arms"
 
     def takes_missing(self) -> bool:
         """Say no: a distance needs all coordinates."""
@@ -350,10 +353,17 @@ class AIPW(EffectEstimator):
     within 0.01 and 0.99. The :math:`\psi_i` are in `scores_`.
     """
 
+    estimand = "ATE, two arms"
+
     def __init__(self, control, treated, propensity):
         self.control, self.treated, self.propensity = control, treated, propensity
 
     def _fit(self, covariates, treatment, outcome):
+        self._fit_scores(covariates, treatment, outcome)
+        self.ate_ = float(self.scores_.mean())
+        self.standard_error_ = float(self.scores_.std(ddof=1) / len(outcome) ** 0.5)
+
+    def _fit_scores(self, covariates, treatment, outcome):
         self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
@@ -364,8 +374,6 @@ class AIPW(EffectEstimator):
         ]
         residual = outcome - np.where(treatment == 1, mu[1], mu[0])
         self.scores_ = mu[1] - mu[0] + (treatment - e) / (e * (1 - e)) * residual
-        self.ate_ = float(self.scores_.mean())
-        self.standard_error_ = float(self.scores_.std(ddof=1) / len(outcome) ** 0.5)
 
 
 class DRLearner(AIPW, name="DR-learner"):
@@ -374,12 +382,14 @@ class DRLearner(AIPW, name="DR-learner"):
     .. math:: \hat\tau(z) = \hat E[\psi \mid Z = z]
     """
 
+    estimand = "ATE"
+
     def __init__(self, control, treated, propensity, final):
         super().__init__(control, treated, propensity)
         self.final = final
 
     def _fit(self, covariates, treatment, outcome):
-        super()._fit(covariates, treatment, outcome)
+        self._fit_scores(covariates, treatment, outcome)
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
 
     def effect(self, covariates):

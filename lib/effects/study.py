@@ -17,13 +17,14 @@ from lib.errors import InputError, check, check_known
 from lib.files import atomic_write, read_table, write_parquet
 
 #: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
+#: Numbers stand first, as in the reference's encoding: trees break ties by the order of columns.
 FULL_ADJUSTMENT = (
-    *("native-country", "sex", "race", "age", "education", "workclass", "occupation"),
-    *("marital-status", "relationship", "capital-net", "hours-per-week", "education-num"),
-    *("income_prev", "studies_prev"),
+    *("age", "capital-net", "hours-per-week", "education-num", "income_prev"),
+    *("native-country", "sex", "race", "education", "workclass", "occupation"),
+    *("marital-status", "relationship", "studies_prev"),
 )
 #: … or the direct causes of the treatment alone.
-MINIMAL_ADJUSTMENT = ("age", "education-num", "sex", "relationship", "income_prev", "studies_prev")
+MINIMAL_ADJUSTMENT = ("age", "education-num", "income_prev", "sex", "relationship", "studies_prev")
 
 #: The adjustment sets of the paper, by name.
 ADJUSTMENT_SETS = {"full": FULL_ADJUSTMENT, "minimal": MINIMAL_ADJUSTMENT}
@@ -92,6 +93,8 @@ class Study:
         Monte-Carlo effects of the test subjects.
     probabilities : pandas.DataFrame, optional
         The true probability of every level of the treatment, one row a row of `observational`.
+    test_probabilities : pandas.DataFrame, optional
+        The same of the test subjects: what they would have done, had nobody told them.
     impute : bool
         Fill missing covariates in: a number becomes the mean, a category none of its levels, and
         a column `… missing` says where.
@@ -131,6 +134,7 @@ class Study:
     group: str | None = GROUP
     truth: TrueEffects | np.ndarray | None = None
     probabilities: pd.DataFrame | None = None
+    test_probabilities: pd.DataFrame | None = None
     impute: bool = False
 
     def __post_init__(self) -> None:
@@ -144,6 +148,8 @@ class Study:
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
         rule, shape = f"truth must have one effect a test subject, {m:,}", np.shape(truth)
         check(truth is None or shape == (m,), rule, shape)
+        if self.test_probabilities is not None:
+            _probabilities("test_probabilities", self.test_probabilities, self.arms, m)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
         _check_same_subjects(*parts[1:])
         both, declared = pd.concat(parts, ignore_index=True), rows.dtypes == "category"
@@ -165,10 +171,11 @@ class Study:
         )
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write one file a table, and `propensities` if known, into a folder; return it."""
+        """Write one file a table, and `propensities` as far as known, into a folder; return it."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, table in (self._tables() | {"propensities": self.probabilities}).items():
+        known = {"propensities": self.probabilities, "test_propensities": self.test_probabilities}
+        for name, table in (self._tables() | known).items():
             if table is not None:
                 with atomic_write(folder / f"{name}.parquet") as beside:
                     write_parquet(beside, [table])
@@ -201,7 +208,7 @@ class Study:
     def _probability_of(self, arm: np.ndarray, used: np.ndarray) -> np.ndarray | None:
         if self.probabilities is None:
             return None
-        both = _probabilities(self.probabilities, self.arms, len(used))
+        both = _probabilities("probabilities", self.probabilities, self.arms, len(used))
         taken = np.where(arm == 1, both[used, 1], both[used, 0])
         check((taken > 0).all(), "probabilities must be above 0 of what was taken", 0.0)
         return taken
@@ -214,13 +221,13 @@ def read_study(observational, control, treated, **fields) -> Study:
     return Study(*tables, **fields)
 
 
-def _probabilities(table: pd.DataFrame, arms: tuple[str, str], n: int) -> np.ndarray:
+def _probabilities(which: str, table: pd.DataFrame, arms: tuple[str, str], n: int) -> np.ndarray:
     for name in arms:
-        check_known("probabilities column", name, table)
-    check(len(table) == n, f"probabilities must have one row a subject, {n:,}", len(table))
+        check_known(f"{which} column", name, table)
+    check(len(table) == n, f"{which} must have one row a subject, {n:,}", len(table))
     both = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
-    check(not wrong, "probabilities must be within 0 and 1", wrong[:3])
+    check(not wrong, f"{which} must be within 0 and 1", wrong[:3])
     return both
 
 

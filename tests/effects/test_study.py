@@ -262,6 +262,18 @@ def test_who_could_not_have_done_otherwise_is_welcome(tables):
     assert read(tables, probabilities=known).arm_probability.tolist() == [1, 1, 0.5]
 
 
+def test_probabilities_of_test_subjects_are_checked_like_the_others(tables):
+    known = pd.DataFrame({"no": [1.0, 0.0, 0.5, 0.5], "yes": [0.0, 1.0, 0.5, 0.5]})
+    assert read(tables, test_probabilities=known).test_probabilities is known
+    for wrong, message in [
+        (known.assign(no=2), r"test_probabilities must be within 0 and 1: found \[2.0, 2.0"),
+        (known.head(2), "test_probabilities must have one row a subject, 4: found 2"),
+        (known[["no"]], "test_probabilities column 'yes' is unknown: expected no"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            read(tables, test_probabilities=wrong)
+
+
 def test_another_question_of_the_same_tables(tables):
     study = read(tables)
     assert list(replace(study, adjustment=["age"]).covariates) == ["age"]
