@@ -61,12 +61,9 @@ def largest_errors(world: World) -> dict[str, float]:
 
 
 def golden_quantities() -> pd.DataFrame:
-    """Return every PNS of the golden worlds, and every product that composes to one, found twice.
+    """Return every PNS of the golden worlds, and every product that is a global one, found twice.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by `world` and `quantity`: the `exact` value, and the same of `enumerated` factors.
+    Of a product, `exact` and `enumerated` are made of such factors.
 
     Examples
     --------

@@ -49,8 +49,7 @@ class Story:
         """The nodes as they appear in this story."""
         n = self.world.chain.n_nodes
         nodes = self.theme.nodes(n, Draw(self.seed, f"{self.name}, nodes"))
-        rule = f"theme {self.theme.name!r} must tell each of {n} nodes"
-        check(len(nodes) == n, rule, len(nodes))
+        check(len(nodes) == n, f"theme {self.theme.name!r} must tell each of {n} nodes", len(nodes))
         return nodes
 
     @property

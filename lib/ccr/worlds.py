@@ -88,9 +88,7 @@ GOLDEN_WORLDS = {
     "one link": World(Chain([2]), ["and"] * 2, [0.5, 0.8]),
     "two links": World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5]),
     "three cycles": World(Chain([4, 3, 3]), _OPERATORS, [0.4, 0.5, 0.6, 0.7] * 2),
-    "cycle and wheel": World(
-        Chain([5, 4], ["cycle", "wheel"]), _OPERATORS, [0.4, 0.5, 0.6, 0.7] * 2
-    ),
+    "both kinds": World(Chain([5, 4], ["cycle", "wheel"]), _OPERATORS, [0.4, 0.5, 0.6, 0.7] * 2),
     "or only": World(Chain([4, 4, 4]), ["or"] * 10, [0.5] + [0.8] * 9),
 }
 

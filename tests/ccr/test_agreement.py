@@ -75,8 +75,8 @@ def test_golden_quantities_are_those_found_by_hand_and_both_oracles_agree():
         # A node of the other operator than the sink's, next to the source, drops out.
         ("three cycles", "PNS(5, 7)"): 0.7,
         # On the cycle's long way, node 1 is true with the root; nodes 2 and 3 may stop that.
-        ("cycle and wheel", "PNS(0, 4)"): 0.4 * (1 - (1 - 0.7) * (1 - 0.6)),
-        ("cycle and wheel", "PNS(4, 7)"): 0.5 * 0.7,
+        ("both kinds", "PNS(0, 4)"): 0.4 * (1 - (1 - 0.7) * (1 - 0.6)),
+        ("both kinds", "PNS(4, 7)"): 0.5 * 0.7,
         ("or only", "PNS(0, 9)"): 0.2**9,
     }
     for key, value in by_hand.items():
