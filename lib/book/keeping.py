@@ -30,7 +30,7 @@ def keep(
         for path in sorted({*files, *folder.glob("*")}):
             kept, fresh = path.read_text("utf-8") if path.exists() else "", files.get(path, "")
             if path.suffix == ".csv":
-                lines = zip_longest(kept.splitlines(), fresh.splitlines())
+                lines = zip_longest(kept.splitlines(), fresh.splitlines(), fillvalue="")
                 odd = next((pair for pair in lines if pair[0] != pair[1]), None)
                 said = odd and "kept {!r}, found {!r}".format(*odd)
                 differences[f"{run.page}/{path.stem}"] = said

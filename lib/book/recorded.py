@@ -54,8 +54,8 @@ class Recorded(dict[str, pd.DataFrame]):
     """
 
     def _repr_markdown_(self) -> str:
-        said = "{}, in {seconds:,.0f} seconds, by `{command}`."
-        return " ".join(said.format(label.capitalize(), **self[label].attrs) for label in self)
+        said = "Another run, {}: `{command}` repeats it, in {seconds:,.0f} seconds."
+        return " ".join(said.format(label, **self[label].attrs) for label in self)
 
 
 def recorded(

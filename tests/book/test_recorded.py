@@ -89,8 +89,8 @@ def test_it_is_read_as_it_was_under_a_label_that_says_how_it_came_to_be(kept):
     )
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
     said = found._repr_markdown_()
-    assert said.startswith("N = 50,000, recorded 20")
-    assert said.endswith(" seconds, by `python -m lib run marks -p n_samples 50_000`.")
+    assert said.startswith("Another run, n = 50,000, recorded 20")
+    assert ": `python -m lib run marks -p n_samples 50_000` repeats it, in " in said
     both = pd.concat({"this run": table, **found}, axis=1)
     assert list(both.columns.get_level_values(0).unique()) == ["this run", label]
 
@@ -143,7 +143,7 @@ def test_a_fresh_run_is_compared_table_by_table(kept):
     build("paper", render=False, book=kept)
     before = files(kept)
     differences = {
-        "big/moons": "kept None, found 'who,n,share,level'",
+        "big/moons": "kept '', found 'who,n,share,level'",
         "big/shares": "kept 'x,10,0.333333,None', found 'x,10,0.25,None'",
     }
     assert keep("paper", write=False, book=kept) == (differences, [])
@@ -155,7 +155,7 @@ def test_a_fresh_run_is_compared_table_by_table(kept):
 def test_what_is_no_longer_marked_is_no_longer_kept(kept):
     kept.add_notebook("marks", "n: int = 10\nn_samples: int = 1_000", "1 + 1")
     build("paper", render=False, book=kept)
-    gone = {"big/shares": "kept 'who,n,share,level', found None"}
+    gone = {"big/shares": "kept 'who,n,share,level', found ''"}
     assert keep("paper", write=False, book=kept) == (gone, [])
     assert keep("paper", book=kept) == (gone, [])
     assert files(kept) == []
