@@ -47,9 +47,10 @@ def _files(run: Run, folder: Path) -> dict[Path, str]:
     files, digests, record = {}, {}, read_record(run)
     for cell in read_notebook(run.output)[0].cells:
         for output in cell.get("outputs", []):
-            if name := output.get("metadata", {}).get("recorded"):
+            if mark := output.get("metadata", {}).get("recorded"):
+                name, text = mark["name"], mark["text/csv"]
                 check(name not in digests, f"page {run.page} may record a name once", name)
-                files[folder / f"{name}.csv"] = text = output.data["text/csv"]
+                files[folder / f"{name}.csv"] = text
                 digests[name] = hashlib.sha256(text.encode()).hexdigest()
     if files:
         kept = {what: record[what] for what in ("command", "parameters", "seconds", "versions")}

@@ -1,6 +1,6 @@
 """Tables that outlive their page: a notebook marks them, another shows them beside its own.
 
-:func:`record` shows a table and puts it into the notebook's output as CSV, too. The command
+:func:`record` shows a table, and puts it into the metadata of that output as CSV. The command
 `python -m lib record EDITION` takes the tables out of executed pages and keeps them in `data`
 (:mod:`lib.book.keeping`), where :func:`recorded` finds them.
 """
@@ -38,12 +38,8 @@ def record(name: str, table: pd.DataFrame) -> None:
     rule = "name of a recorded table must be like error_by_size"
     check(re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None, rule, name)
     flat = table.reset_index(drop=isinstance(table.index, pd.RangeIndex))
-    shown = {
-        "text/plain": repr(table),
-        "text/html": table._repr_html_(),
-        "text/csv": flat.to_csv(index=False, float_format=NUMBER, lineterminator="\n"),
-    }
-    display(shown, metadata={"recorded": name}, raw=True)
+    text = flat.to_csv(index=False, float_format=NUMBER, lineterminator="\n")
+    display(table, metadata={"recorded": {"name": name, "text/csv": text}})
 
 
 class Recorded(dict[str, pd.DataFrame]):
