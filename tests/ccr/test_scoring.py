@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+import threadpoolctl
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
 from lib.ccr import generate
@@ -278,6 +279,20 @@ def test_tasks_that_keep_only_changed_prompts_have_accuracy_but_no_quantities():
     assert value(scores.accuracy, "unchanged", "accuracy")["prompts"] == 0
     with pytest.raises(InputError, match="quantities need both prompts of every pair"):
         _ = scores.quantities
+
+
+def test_scores_are_computed_in_one_thread(tasks, monkeypatch):
+    """Products of small matrices: more threads wait for each other longer than they work."""
+    seen, resamples = [], Scores._resamples
+
+    def observed(self, task):
+        seen.extend(pool["num_threads"] for pool in threadpoolctl.threadpool_info())
+        return resamples(self, task)
+
+    monkeypatch.setattr(Scores, "_resamples", observed)
+    scores = scores_of(tasks, "perfect")
+    assert len(scores.accuracy) and len(scores.quantities)
+    assert set(seen) == {1}
 
 
 def test_answering_twice_alike_changes_nothing(tasks):
