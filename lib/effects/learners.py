@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
@@ -83,10 +83,15 @@ def watched(estimator) -> bool:
     return all(module.partition(".")[0] in WATCHED for module in modules)
 
 
-def fold_of(n: int) -> np.ndarray:
-    """Return the fold of each of n rows: five blocks of neighbours, not shuffled."""
+def fold_of(target: np.ndarray, stratified: bool = False) -> np.ndarray:
+    """Return the fold of each of n rows: five blocks of neighbours, or of those of each arm."""
+    n = len(target)
     check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
-    return np.repeat(np.arange(FOLDS), [len(part) for part in np.array_split(np.arange(n), FOLDS)])
+    found = np.empty(n, dtype=int)
+    splits = (StratifiedKFold if stratified else KFold)(FOLDS).split(target, target)
+    for fold, (_, rows) in enumerate(splits):
+        found[rows] = fold
+    return found
 
 
 def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
@@ -115,7 +120,7 @@ def kept(function, *estimators):
 
 @cached
 def _out_of_fold(model, covariates, target, learned_from):
-    folds, found = fold_of(len(target)), np.empty(len(target))
+    folds, found = fold_of(target), np.empty(len(target))
     for fold in range(FOLDS):
         train, test = (folds != fold) & learned_from, folds == fold
         found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])
@@ -167,7 +172,9 @@ class Search(BaseEstimator):
 
     def fit(self, features, target, sample_weight=None) -> "Search":
         """Choose a setting and fit it to all rows."""
-        self.best_score_ = fit_jointly([self], [rows_of(features, target, sample_weight)])
+        # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
+        rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
+        self.best_score_ = fit_jointly([self], [rows])
         return self
 
     def predict(self, features) -> np.ndarray:
@@ -192,13 +199,14 @@ def as_search(given, scored: bool = True) -> Search:
     return search.set_params(scored=search.scored and scored)
 
 
-def rows_of(features, target, weights=None) -> tuple:
+def rows_of(features, target, weights=None, stratified=False) -> tuple:
     """Return what is searched: total sums of squares in the folds, and what each row has.
 
     The first, shape (folds,), are about the fold's own mean. A row has features (n, p), a target
     (n,), a fold (n,) and a weight (n,).
     """
-    folds, weights = fold_of(len(target)), np.ones(len(target)) if weights is None else weights
+    folds = fold_of(target, stratified)
+    weights = np.ones(len(target)) if weights is None else weights
     parts = [(target[folds == fold], weights[folds == fold]) for fold in range(FOLDS)]
     # The mean of equal numbers may differ from them in the last bit.
     scale = [w @ (y - np.average(y, weights=w)) ** 2 if np.ptp(y) else 0.0 for y, w in parts]

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler
+from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler, StratifiedKFold
 
 from lib.effects import learners
 from lib.effects.estimators import RLearner, TLearner
@@ -38,9 +38,12 @@ def data():
     return x, a, x[:, 0] * (1 + a) + 2 * rng.normal(size=103)
 
 
-def test_folds_are_those_of_scikit_learn():
-    for fold, (_, test) in enumerate(KFold(5).split(np.zeros(103))):
-        assert np.flatnonzero(fold_of(103) == fold).tolist() == test.tolist()
+@pytest.mark.parametrize("splitter", [KFold, StratifiedKFold])
+def test_folds_are_those_of_scikit_learn(data, splitter):
+    arm = data[1][:103]
+    found = fold_of(arm, stratified=splitter is StratifiedKFold)
+    for fold, (_, test) in enumerate(splitter(5).split(arm, arm)):
+        assert np.flatnonzero(found == fold).tolist() == test.tolist()
 
 
 def test_search_agrees_with_grid_search(data):
@@ -51,7 +54,7 @@ def test_search_agrees_with_grid_search(data):
     assert ours.best_estimator_.alpha == theirs.best_params_["alpha"]
     assert ours.best_score_ == pytest.approx(theirs.best_score_)
     model = LogisticRegression()
-    theirs = GridSearchCV(model, {"C": penalties}, cv=KFold(5), scoring="roc_auc").fit(x, a)
+    theirs = GridSearchCV(model, {"C": penalties}, cv=5, scoring="roc_auc").fit(x, a)
     ours = Search(model, {"learner__C": penalties}).fit(x, a)
     assert theirs.best_params_["C"] == ours.best_estimator_.C
     assert ours.best_score_ == pytest.approx(theirs.best_score_)
@@ -182,7 +185,7 @@ def test_an_arm_in_one_fold_is_refused(data):
 
 def test_a_fold_without_variation_is_left_out(data):
     x, _, y = data
-    y = np.where(fold_of(103) == 2, 0.1, y)
+    y = np.where(fold_of(y) == 2, 0.1, y)
     alphas = [1e6, 0.1, 10.0]
     found = Search(Ridge(), {"learner__alpha": alphas}).fit(x, y)
     scores = {
@@ -252,12 +255,21 @@ def test_xgboost_takes_the_names_of_its_own():
 
 def test_too_few_rows_are_refused():
     with pytest.raises(InputError, match="5 folds need at least 5 rows: found 3"):
-        fold_of(3)
+        fold_of(np.zeros(3))
 
 
+def test_tables_sorted_by_treatment_have_both_arms_in_every_fold(data):
+    x, a, _ = data
+    order = np.argsort(a, kind="stable")
+    theirs = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=5, scoring="roc_auc")
+    ours = Search(LogisticRegression()).fit(x[order], a[order])
+    assert ours.best_score_ == pytest.approx(theirs.fit(x[order], a[order]).best_score_, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
 def test_a_fold_of_one_arm_is_refused():
     with pytest.raises(InputError, match="a fold with one only"):
-        Search(LogisticRegression()).fit(np.zeros((10, 1)), np.repeat([0.0, 1.0], 5))
+        Search(LogisticRegression()).fit(np.zeros((10, 1)), np.repeat([0.0, 1.0], [7, 3]))
 
 
 def test_what_is_neither_chosen_nor_scored_is_not_cross_validated():
