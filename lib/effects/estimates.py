@@ -11,18 +11,15 @@ from typing import NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
 from lib.effects.estimator_files import GRIDS, PAPER, read_estimators
+from lib.effects.intervals import NORMAL
 from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check, check_known
-
-#: Standard errors to either side of a 95 % interval by the normal distribution.
-NORMAL = ndtri(0.975)
 
 #: What a study may be told beside its three tables.
 FIELDS = [each.name for each in fields(Study)][3:]
