@@ -179,10 +179,9 @@ def weighted_means(weights, treatment, outcome, total=None) -> tuple[list, np.nd
 
 
 def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
-    """Return 1 / P(the arm that was taken); zero where the propensity is 0 or 1."""
-    inside = (propensities > 0) & (propensities < 1)
+    """Return 1 / P(the arm that was taken); zero where that is 0."""
     taken = np.where(treatment == 1, propensities, 1 - propensities)
-    return np.divide(1.0, taken, out=np.zeros(len(taken)), where=inside)
+    return np.divide(1.0, taken, out=np.zeros(len(taken)), where=taken > 0)
 
 
 class TruePropensityWeighting(EffectEstimator):

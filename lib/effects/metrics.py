@@ -15,16 +15,21 @@ from lib.effects.study import Study
 BLOCK = 50
 
 
-def bootstrap_counts(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[np.ndarray]:
     """Yield blocks of how often each subject is in a resample, shape (block, n).
 
     A resample of n subjects with replacement enters every mean only through these counts,
-    so a block of them times a matrix of columns is a block of resampled sums.
+    so a block of them times a matrix of columns is a block of resampled sums. Without a seed,
+    they are those of the paper: resample i is scikit-learn's `resample(random_state=i)`.
     """
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
         size = min(BLOCK, resamples - start)
-        drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
+        drawn = rng.integers(n, size=(size, n))
+        if seed is None:
+            numbers = range(start, start + size)
+            drawn = np.stack([np.random.RandomState(i).randint(n, size=n) for i in numbers])
+        drawn += n * np.arange(size)[:, None]
         yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
 
 
@@ -55,7 +60,9 @@ METRICS: dict[str, Callable[[SimpleNamespace], np.ndarray]] = {
 OF_AVERAGES, OF_GROUPS = ("ATE", "AE"), ("R² by group",)
 
 
-def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, np.ndarray]:
+def compare(
+    effects, truth, groups=None, bootstraps=1_000, seed: int | None = 0
+) -> dict[str, np.ndarray]:
     r"""Compare estimated effects with the truth, with bootstrap intervals.
 
     .. math::
@@ -65,7 +72,8 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
     Of `effects`, shape (m, k), column j is estimator j's; `truth` and `groups` have shape (m,).
     `R² by group` compares the mean effects of the groups, each counted once, and leaves out who
     has none; all other metrics are of everybody. Returned is for each of `METRICS` an array of
-    shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects.
+    shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects. Without
+    a `seed`, the value is what the paper prints, the mean over its own resamples.
     """
     codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     order = np.argsort(codes, kind="stable")
@@ -94,15 +102,20 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
 
     with np.errstate(divide="ignore", invalid="ignore"):
         value = computed(np.ones((1, len(tau))))
-        drawn = [computed(counts) for counts in bootstrap_counts(len(tau), bootstraps, seed)]
+        drawn = [
+            computed(counts[:, order]) for counts in bootstrap_counts(len(tau), bootstraps, seed)
+        ]
     result = {}
     for name in value:
         every = np.vstack([block[name] for block in drawn] or [np.full((1, k), np.nan)])
-        result[name] = np.vstack([value[name], np.percentile(every, [2.5, 97.5], axis=0)])
+        middle = value[name] if seed is not None else every.mean(axis=0, keepdims=True)
+        result[name] = np.vstack([middle, np.percentile(every, [2.5, 97.5], axis=0)])
     return result
 
 
-def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int = 0) -> pd.DataFrame:
+def evaluate(
+    study: Study, estimates: dict, bootstraps: int = 1_000, seed: int | None = 0
+) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
     Of what :func:`~lib.effects.estimates.estimate` returned, one row an estimator and metric:
@@ -110,6 +123,7 @@ def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int =
     interval. Metrics are `cross-validation`, without an interval, and those of `METRICS`; the same
     with `, truth` behind the name are against Monte-Carlo effects. They are in the unit of the
     outcome or its square. An estimator of the average alone has no rows that it cannot have.
+    Without a `seed`, values and resamples are those of the paper's tables, see :func:`compare`.
 
     The metric `error` is the estimated average less the true one of the same estimand, if that is
     known; its ends are those of the interval that the estimator states, less the truth, so that it

@@ -17,13 +17,14 @@ from lib.errors import InputError, check, check_known
 from lib.files import atomic_write, read_table, write_parquet
 
 #: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
+#: Numbers stand first, as in the reference's encoding: trees break ties by the order of columns.
 FULL_ADJUSTMENT = (
-    *("native-country", "sex", "race", "age", "education", "workclass", "occupation"),
-    *("marital-status", "relationship", "capital-net", "hours-per-week", "education-num"),
-    *("income_prev", "studies_prev"),
+    *("age", "capital-net", "hours-per-week", "education-num", "income_prev"),
+    *("native-country", "sex", "race", "education", "workclass", "occupation"),
+    *("marital-status", "relationship", "studies_prev"),
 )
 #: … or the direct causes of the treatment alone.
-MINIMAL_ADJUSTMENT = ("age", "education-num", "sex", "relationship", "income_prev", "studies_prev")
+MINIMAL_ADJUSTMENT = ("age", "education-num", "income_prev", "sex", "relationship", "studies_prev")
 
 #: The adjustment sets of the paper, by name.
 ADJUSTMENT_SETS = {"full": FULL_ADJUSTMENT, "minimal": MINIMAL_ADJUSTMENT}

@@ -10,8 +10,9 @@ from lib import ROOT
 from lib.effects.estimates import estimate
 from lib.effects.estimator_files import labels
 from lib.effects.metrics import evaluate
-from lib.effects.study import Study, read_study
+from lib.effects.study import Study
 from lib.errors import check, check_known
+from lib.files import read_table
 from lib.income.characteristics import read_published
 from lib.income.study import draw_study
 from lib.scm import Simulator
@@ -40,8 +41,12 @@ def published_study(adjustment: str = "full", **fields) -> Study:
     >>> round(float(published_study("minimal").difference.mean()), 2)
     4614.09
     """
-    tables = (SAMPLE / f"{name}.parquet" for name in ("observational", "control", "treated"))
-    return read_study(*tables, adjustment=adjustment, **fields)
+    names = ("observational", "control", "treated")
+    seen, control, treated = (read_table(SAMPLE / f"{name}.parquet") for name in names)
+    # The bins of education in the reference's code put its two lowest levels into one.
+    control["level of education"] = control["education-num"].clip(lower=2)
+    usual = {"adjustment": adjustment, "group": "level of education"}
+    return Study(seen, control, treated, **usual | fields)
 
 
 def published_metrics(adjustment: str = "full") -> pd.DataFrame:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
+from sklearn.utils import resample
 
 from lib.effects import Estimate, read_study
 from lib.effects.metrics import (
@@ -51,17 +52,24 @@ def test_weights_are_resampling_by_index(estimates):
     effects, truth, groups = estimates
     bootstraps = BLOCK + 7
     found = compare(effects, truth, groups, bootstraps=bootstraps, seed=6)
-    # Subjects are sorted by group before the counts are drawn.
-    order = np.argsort(groups, kind="stable")
     rng, drawn = np.random.default_rng(6), []
     for size in (BLOCK, 7):
         for rows in rng.integers(300, size=(size, 300)):
-            rows = order[rows]
             drawn.append(by_definition(effects[rows, 0], truth[rows], groups[rows]))
     drawn = pd.DataFrame(drawn)
     for name in drawn:
         expected = np.percentile(drawn[name], [2.5, 97.5])
         np.testing.assert_allclose(found[name][1:, 0], expected, err_msg=name)
+
+
+def test_without_a_seed_resamples_are_numbered_and_values_their_means(estimates):
+    effects, truth, groups = estimates
+    rows = [resample(np.arange(300), random_state=i) for i in range(BLOCK + 7)]
+    drawn = pd.DataFrame([by_definition(effects[i, 0], truth[i], groups[i]) for i in rows])
+    found = compare(effects, truth, groups, bootstraps=BLOCK + 7, seed=None)
+    for name in drawn:
+        expected = [drawn[name].mean(), *np.percentile(drawn[name], [2.5, 97.5])]
+        np.testing.assert_allclose(found[name][:, 0], expected, err_msg=name)
 
 
 def test_true_propensities_balance_the_arms():
