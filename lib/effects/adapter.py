@@ -9,8 +9,8 @@ name of a base learner stands for the learner, and `option__parameter` for a par
       models: rfr
       models__min_samples_leaf: 20
 
-An entry of EconML with `inference: auto`, or another that its class knows, has intervals. A class of
-your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
+An entry of EconML with `inference: auto`, or another that its class knows, has intervals. A class
+of your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
 """
 
 import copy

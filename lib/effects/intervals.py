@@ -68,7 +68,7 @@ class Bootstrap(BaseEstimator):
     >>> z, a = np.arange(40.0)[:, None], np.arange(40) % 2
     >>> made = Bootstrap(SLearner(Ridge()), n_resamples=20).fit(z, a, z[:, 0] + 5.0 * a)
     >>> np.round(made.average_interval(z), 1).tolist()
-    [4.4, 4.7]
+    [4.5, 4.6]
     """
 
     #: What the estimator has after `fit`, and its bootstrap too.
