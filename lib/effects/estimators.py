@@ -90,10 +90,9 @@ class EffectEstimator(BaseEstimator):
 
     def settled(self) -> "EffectEstimator":
         """Return an unfitted copy with the settings that `fit` has chosen."""
-        searches = {slot: getattr(self, f"{slot}_", None) for slot in self.slots()}
-        chosen = {
-            slot: Search(one.best_estimator_, scored=False) for slot, one in searches.items() if one
-        }
+        slots = [slot for slot in self.slots() if hasattr(self, f"{slot}_")]
+        best = [clone(getattr(self, f"{slot}_").best_estimator_) for slot in slots]
+        chosen = {slot: Search(one, scored=False) for slot, one in zip(slots, best, strict=True)}
         return clone(self).set_params(**chosen)
 
     @available_if(lambda self: getattr(self, "covariance_", None) is not None)
