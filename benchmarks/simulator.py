@@ -26,11 +26,9 @@ from lib.income.characteristics import (
     baseline_characteristics,
     cohort,
     compare,
-    published_characteristics,
-    published_effect,
-    published_fit_quality,
+    read_published,
 )
-from lib.scm import Simulator
+from lib.scm import Simulator, Specification
 from lib.scm.comparison import average_effect
 
 
@@ -38,15 +36,16 @@ def fit() -> Iterator[Finding]:
     adult = load_adult()
     begun = time.process_time()
     path = SPECIFICATIONS / "income_scm_1.0.yml"
-    simulator = Simulator.from_yaml(path, types=MECHANISMS).fit(adult, seed=0)
+    simulator = Simulator(Specification.from_yaml(path, MECHANISMS)).fit(adult, seed=0)
     seconds = time.process_time() - begun
     yield "fitting, CPU seconds (at most 45)", f"{seconds:.1f}", seconds <= 45
+    paper = read_published("fit", source="paper, Table 1")
     quality = simulator.fit_quality(adult).set_index("variable")["value"]
-    for name, measure, paper in published_fit_quality().itertuples(index=False):
+    for name, measure, value in paper.itertuples(index=False):
         yield (
-            f"{measure} of {name} (paper {paper:.2f}, within 0.02)",
+            f"{measure} of {name} (paper {value:.2f}, within 0.02)",
             f"{quality[name]:.3f}",
-            abs(quality[name] - paper) <= 0.02,
+            abs(quality[name] - value) <= 0.02,
         )
 
 
@@ -54,7 +53,9 @@ def published() -> Iterator[Finding]:
     seen = fitted_simulator().sample(n=50_000, horizon=7, seed=0)
     ours = baseline_characteristics(cohort(seen))
     for source in ("paper, Table 1", "published files"):
-        table = compare(ours, published_characteristics("IncomeSCM-1.0", source))
+        table = compare(
+            ours, read_published("characteristics", cohort="IncomeSCM-1.0", source=source)
+        )
         for row in table.itertuples(index=False):
             if row.statistic in ("share", "mean"):
                 bound = 1.0 if row.statistic == "share" else 3.0
@@ -71,7 +72,8 @@ def effect() -> Iterator[Finding]:
     for treatment in ("Full-time studies", "No studies"):
         worlds[treatment] = simulator.sample(50_000, 7, seed=1, do={"studies": {1: treatment}})
     found = average_effect(*worlds.values(), outcome="income", step=6)
-    released = published_effect("published files")["average effect"]
+    effects = read_published("effect", source="published files").set_index("quantity")["value"]
+    released = effects["average effect"]
     yield (
         f"ATE in US dollars (published {released:,.0f}, within 900)",
         f"{found['average effect']:,.0f} ± {found['standard error']:.0f}",

@@ -188,6 +188,7 @@ def sample(
                        --do studies 1 "Full-time studies"
       python -m lib sample my_model.yml --table my_table.csv -n 1000 -o mine.parquet
     """
+    from lib.files import atomic_write, write_parquet
     from lib.income import fitted_simulator
 
     folder, horizon = output.resolve().parent, drawn["horizon"]
@@ -204,10 +205,12 @@ def sample(
                 value = float(value)
         do.setdefault(variable, {})[range(horizon) if step == "always" else int(step)] = value
 
-    def report(written) -> None:
-        print("subjects written:", written["subject"].iloc[-1] + 1, file=sys.stderr)
+    def reported(block):
+        print("subjects drawn:", block["subject"].iloc[-1] + 1, file=sys.stderr)
+        return block
 
-    simulator.to_parquet(output, report=report, do=do, **drawn)
+    with atomic_write(output) as beside:
+        write_parquet(beside, map(reported, simulator.blocks(do=do, **drawn)))
     print(f"{drawn['n']:,} subjects × {horizon} steps: {output}")
 
 

@@ -66,11 +66,17 @@ def _places(chain: Chain) -> dict[int, tuple[float, float]]:
 def responses(quantities: pd.DataFrame) -> Figure:
     """Draw how often each effect never, or always, is true, or follows its cause, in per cent."""
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
-    shares = {"never": 1 - always - follows, "follows": follows, "always": always}
-    table = pd.concat(shares, names=["series"]).mul(100).rename("value").reset_index()
-    table["pair"] = [f"{x} → {y}" for x, y in zip(table["cause"], table["effect"], strict=True)]
-    options = {"stacked": True, "colours": (FAINT, COLOURS[0], COLOURS[4]), "xlim": (0, 100)}
-    return bars(table, "pair", "How effects respond to their causes", "% of samples", **options)
+    shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
+    shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
+    colours = (FAINT, COLOURS[0], COLOURS[4])
+    return _stacked(shares, "How effects respond to their causes", "% of samples", colours)
+
+
+def _stacked(shares: pd.DataFrame, title: str, unit: str, colours: Sequence[str]) -> Figure:
+    """Draw a row for each of the index, parted as its columns say."""
+    table = shares.mul(100).melt(ignore_index=False, var_name="series").rename_axis("row")
+    options = {"stacked": True, "colours": colours, "xlim": (0, 100)}
+    return bars(table.reset_index(), "row", title, unit, **options)
 
 
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
@@ -126,10 +132,8 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
 
 def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
-    shares = {name: 100 * one.table["share"] for name, one in scores.items()}
-    table = pd.concat(shares, names=["reasoner", "series"]).rename("value").reset_index()
-    table["series"] = table["series"].map(dict(enumerate(map(", ".join, CELLS))))
+    shares = pd.DataFrame({name: one.table["share"] for name, one in scores.items()}).T
+    shares.columns = [", ".join(cell) for cell in CELLS]
     # Blue is valid, orange invalid; the paler, the less consistent.
-    colours = [COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF"]
-    options = {"stacked": True, "colours": colours, "xlim": (0, 100)}
-    return bars(table, "reasoner", "Who composes well", "% of compositions", **options)
+    colours = (COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF")
+    return _stacked(shares, "Who composes well", "% of compositions", colours)

@@ -93,7 +93,7 @@ def _stops_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:
     its global quantity.
     """  # noqa: D205
     following = dict(itertools.pairwise(task.world.chain.cut_tree))
-    rows = {key: row for row, key in enumerate(task.keys)}
+    rows = {key: row for row, key in enumerate(map(tuple, task.keys))}
     return task.labels[[rows[x, value, following.get(x, y)] for x, value, y in task.keys]]
 
 
@@ -110,7 +110,7 @@ def _echoes_the_intervention(task: Task, chance: np.ndarray) -> np.ndarray:
     """Answering what the cause is set to is right on every prompt whose answer the intervention
     changes, and its quantities, all 1, compose: only the truth tells.
     """  # noqa: D205
-    value = np.array(task.keys)[:, [1]]
+    value = task.keys[:, [1]]
     return np.where(value == -1, task.labels, value == 1)
 
 

@@ -27,7 +27,8 @@ true answers to the very same samples are known, so that luck is taken out:
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
 expects the same, has no variance at all for a reasoner without fault, and is what is
-compared. (``luck=True`` leaves it in, as the reference implementation does.)
+compared. To a difference that does not depend on the samples, such as none at all, it adds
+their luck. (``luck=True`` leaves the estimate as it is, as the reference implementation does.)
 
 **Internal consistency** compares a reasoner with itself only: along a path of the cut
 tree, the RAE of its global quantity and its product is at most `multiplier` times the
@@ -55,6 +56,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from lib.ccr.answers import UNPARSEABLE, checked
 from lib.ccr.exact import COLUMNS
@@ -79,6 +81,10 @@ METRICS: dict[str, Callable[..., np.ndarray]] = {
 
 #: The cells of the taxonomy: external validity, and internal consistency.
 CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
+
+
+#: Of products of small matrices, threads wait for each other longer than they work.
+one_thread = threadpool_limits.wrap(limits=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +146,7 @@ class Scores:
         check(0 < self.level < 1, "level must lie between 0 and 1", self.level)
 
     @cached_property
+    @one_thread
     def accuracy(self) -> pd.DataFrame:
         """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
@@ -148,15 +155,14 @@ class Scores:
         # Counts of what METRICS are made of, by resample and rung.
         prompts, counts = 0, np.zeros((5, self.n_resamples + 1, len(RUNGS)))
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
-            given, truth, times = _settled(task, grid)
+            given, lost = _settled(task, grid)
+            truth = task.labels[:, None]
             asked = np.array(rungs(task)) & task.asked
             prompts = prompts + asked.sum(axis=(1, 2))
-            kinds = [np.full(truth.shape, True), grid == UNPARSEABLE]
-            kinds += [given & truth, given & ~truth, ~given & truth]
-            every = np.tile(asked, times)
-            by_sample = [[(rung & kind).sum(axis=0) for rung in every] for kind in kinds]
-            resamples = np.tile(self._resamples(task), times)
-            counts += resamples @ np.array(by_sample, np.float32).transpose(0, 2, 1)
+            kinds = [lost | True, lost, given & truth, given & ~truth, ~given & truth]
+            # Over questions, and over the answers to each.
+            by_sample = [[(rung[:, None] & kind).sum((0, 1)) for rung in asked] for kind in kinds]
+            counts += self._resamples(task) @ np.array(by_sample, np.float32).transpose(0, 2, 1)
         with np.errstate(invalid="ignore"):
             values = np.stack([metric(*counts) for metric in METRICS.values()], axis=-1)
         keys = pd.DataFrame(itertools.product(RUNGS, METRICS), columns=["rung", "metric"])
@@ -172,12 +178,11 @@ class Scores:
         because it is conditional on what no answer says or relative to zero, is missing.
         """
         frames = []
-        for task, answers, labels in self._estimated:
+        for task, answers, labels, compared in self._estimated:
             keys = {"var_name": "quantity", "value_name": "exact", "ignore_index": False}
             frame = task.quantities.melt(**keys).reset_index()
             frame.insert(0, "task", task.number)
-            exact = task.quantities.to_numpy().T
-            rae = _rae(exact, self._compared(exact, answers, labels))
+            rae = _rae(task.quantities.to_numpy().T, compared)
             columns = self._interval(answers, "answers") | self._interval(rae, "RAE", "RAE, ")
             frames.append(frame.assign(labels=labels[0].ravel(), **columns))
         frame = pd.concat(frames, ignore_index=True)
@@ -220,43 +225,46 @@ class Scores:
         low, high = pd.DataFrame(values[1:]).quantile(ends).to_numpy()
         return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
-    def _compared(self, truth: np.ndarray, answers: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the estimates that are compared with the truth."""
-        return answers if self.luck else truth + (answers - labels)
-
     @cached_property
-    def _estimated(self) -> list[tuple[Task, np.ndarray, np.ndarray]]:
-        """The estimates from answers and from labels, (resamples, quantities, pairs)."""
+    @one_thread
+    def _estimated(self) -> list[tuple[Task, np.ndarray, np.ndarray, np.ndarray]]:
+        """The estimates from answers, from labels, and what is compared with the truth.
+
+        Each has the shape (resamples, quantities, pairs).
+        """
         found = []
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
             rule = "quantities need both prompts of every pair"
             check(not task.only_changed, rule, "those that an intervention changes")
-            given, _, times = _settled(task, grid)
             counts = self._resamples(task)
-            answers = _estimates(task, given, np.tile(counts, times))
-            found.append((task, answers, _estimates(task, task.labels, counts)))
+            answers = _estimates(task, _settled(task, grid)[0], counts)
+            labels = _estimates(task, task.labels[:, None], counts)
+            fair = task.quantities.to_numpy().T + (answers - labels)
+            found.append((task, answers, labels, answers if self.luck else fair))
         return found
 
     @cached_property
     def _composed(self) -> list[tuple[pd.DataFrame, np.ndarray]]:
         """Of every task its compositions, and their cells, (resamples, compositions)."""
         found, measured = [], COLUMNS.index(self.measure)
-        for task, *both in self._estimated:
-            chain, (answers, labels) = task.world.chain, (each[:, measured] for each in both)
+        for task, *estimates in self._estimated:
+            chain = task.world.chain
+            answers, labels, compared = (each[:, measured] for each in estimates)
             name = f"{task.story.name}, compositions"
             paths = some_compositions(chain, self.most_compositions, self.seed, name)
             place = {pair: i for i, pair in enumerate(task.quantities.index)}
             steps = [[place[step] for step in itertools.pairwise(path)] for path in paths]
             whole = place[chain.global_quantity]
-            exact, product = task.quantities[self.measure].to_numpy(), _products(answers, steps)
-            external = _rae(exact[whole], _products(self._compared(exact, answers, labels), steps))
+            exact = task.quantities[self.measure].loc[chain.global_quantity]
+            product = _products(answers, steps)
+            external = _rae(exact, _products(compared, steps))
             internal = _rae(answers[:, [whole]], product)
             threshold = self.multiplier * _rae(labels[:, [whole]], _products(labels, steps))
             # Rounding alone must not decide: a product and the same product in another order.
             inconsistent = internal > threshold + 1e-12
             undefined = np.isnan(internal) | np.isnan(threshold)
             cells = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
-            frame = pd.DataFrame({"task": task.number, "path": paths, "exact": exact[whole]})
+            frame = pd.DataFrame({"task": task.number, "path": paths, "exact": exact})
             told = {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
             for name, errors in (("external RAE", external), ("internal RAE", internal)):
                 told |= self._interval(errors, name, f"{name}, ")
@@ -290,16 +298,19 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
 
 def rungs(task: Task) -> list[np.ndarray]:
     """Return for every one of `RUNGS` which prompts are on it, each (questions, samples)."""
-    values = np.broadcast_to(np.array(task.keys)[:, [1]], task.labels.shape)
+    values = np.broadcast_to(task.keys[:, [1]], task.labels.shape)
     changed = task.labels != task.before  # a factual answer never is
     return [values == -1, values == 1, values == 0, changed, (values != -1) & ~changed]
 
 
-def _settled(task: Task, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return answers as true or false (unparseable: wrong), the truth, and how many a prompt."""
-    times = grid.shape[1] // task.n_samples
-    truth = np.tile(task.labels, times)
-    return np.where(grid == UNPARSEABLE, ~truth, grid == 1), truth, times
+def _settled(task: Task, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which answers are yes, where an unparseable one counts as the wrong one, and those.
+
+    Both have the shape (questions, answers to each prompt, samples).
+    """
+    grid = grid.reshape(len(grid), -1, task.n_samples)
+    lost = grid == UNPARSEABLE
+    return np.where(lost, ~task.labels[:, None], grid == 1), lost
 
 
 def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -313,9 +324,9 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
     y1, y0 = given[len(tree) :: 2], given[len(tree) + 1 :: 2]  # then two a pair
 
     def n(event: np.ndarray) -> np.ndarray:
-        return (counts @ event.T.astype(np.float32)).astype(float)
+        return (counts @ event.sum(axis=1, dtype=np.float32).T).astype(float)
 
-    total = counts.sum(axis=1, keepdims=True, dtype=float)
+    total = n(x | True)
     with np.errstate(invalid="ignore"):  # 0 / 0: nothing to condition on
         estimates = {
             "P(y | x)": n(x & y) / n(x),

@@ -15,8 +15,6 @@ _FILE = read_yaml(ROOT / "data" / "static_data_sets.yml")
 #: By name; what the keys mean is told in the file.
 CONFIGURATIONS = _FILE["configurations"]
 
-_ORIGIN = "The configuration is that of a set published with CCR.GB; stories and samples are new. "
-
 
 def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
     """Generate the tasks of a static data set: all of the first graph, then those of the next.
@@ -45,7 +43,7 @@ def described(tasks: Tasks) -> dict:
         "n_prompts": len(tasks),
         "n_tasks": len(tasks.tasks),
         "shapes": ", ".join(map(str, one["graphs"])),
-        "origin": _ORIGIN if one["published"] else "",
+        "origin": _FILE["origin"] if one["published"] else "",
     }
     about = _FILE["description"]["about"].format(**one, **told)
     return {**_FILE["description"], "name": tasks.name, "about": about}

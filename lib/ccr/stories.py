@@ -11,40 +11,19 @@ Whoever reads a prompt needs nothing but the prompt; :mod:`lib.ccr.reader` does 
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 
+from lib import ROOT
 from lib.ccr.theme import Draw, Node, Theme, lettered
 from lib.ccr.worlds import World
+from lib.errors import check
+from lib.files import read_yaml
 from lib.noise import uniforms
 
-#: Ways to say the same: of one condition, of "or", of "and", of an intervention.
-WORDINGS = (
-    {
-        "one": "{effect} if and only if {causes}.",
-        "or": "{effect} if and only if at least one of the following holds: {causes}.",
-        "and": "{effect} if and only if all of the following hold: {causes}.",
-        "do": "Suppose that, regardless of all other circumstances, {cause}, while every other "
-        "rule and every fact stays as told. In that case: {question}",
-    },
-    {
-        "one": "{effect} exactly when {causes}.",
-        "or": "{effect} exactly when one or more of these statements are true: {causes}.",
-        "and": "{effect} exactly when every one of these statements is true: {causes}.",
-        "do": "Now imagine an intervention: {cause}, whatever the rules say. All other rules "
-        "still apply, and the facts are those told. After the intervention: {question}",
-    },
-    {
-        "one": "It is the case that {effect} whenever {causes}, and only then.",
-        "or": "It is the case that {effect} whenever any of these conditions is met, and only "
-        "then: {causes}.",
-        "and": "It is the case that {effect} whenever all of these conditions are met together, "
-        "and only then: {causes}.",
-        "do": "Someone steps in and sees to it that {cause}, no matter what. The rule for this is "
-        "set aside; all others decide as ever, by the facts told. With that done: {question}",
-    },
-)
+#: Ways to say the same: of "one" condition, of "or", of "and", of an intervention, "do".
+WORDINGS: list[dict[str, str]] = read_yaml(ROOT / "data" / "wordings.yml")
 
 #: What every question ends with.
 ANSWER = "Answer Yes or No."
@@ -65,10 +44,13 @@ class Story:
     wording: int = 0
     asides: bool = True
 
-    @property
+    @cached_property
     def nodes(self) -> list[Node]:
         """The nodes as they appear in this story."""
-        return _nodes(self.theme, self.world.chain.n_nodes, self.seed, f"{self.name}, nodes")
+        n = self.world.chain.n_nodes
+        nodes = self.theme.nodes(n, Draw(self.seed, f"{self.name}, nodes"))
+        check(len(nodes) == n, f"theme {self.theme.name!r} must tell each of {n} nodes", len(nodes))
+        return nodes
 
     @property
     def rules(self) -> list[tuple[str, str]]:
@@ -120,8 +102,3 @@ class Story:
             clause = self.nodes[cause].true if value else self.nodes[cause].false
             question = WORDINGS[self.wording]["do"].format(cause=clause, question=question)
         return f"{question} {ANSWER}"
-
-
-@lru_cache(maxsize=32)  # not kept with the story: many stories have more sentences than prompts
-def _nodes(theme: Theme, n: int, seed: int, name: str) -> list[Node]:
-    return theme.nodes(n, Draw(seed, name))

@@ -64,11 +64,11 @@ class Task:
         return self.story.samples(self.noise)
 
     @cached_property
-    def keys(self) -> list[tuple[int, int, int]]:
-        """What each question sets and asks for: cause and value (-1 if factual), and effect."""
+    def keys(self) -> np.ndarray:
+        """What each question sets, cause and value (-1 if factual), and asks for, its effect."""
         chain = self.world.chain
         pairs = [(x, value, y) for x, y in chain.quantities for value in (1, 0)]
-        return [(-1, -1, effect) for effect in chain.cut_tree] + pairs
+        return np.array([(-1, -1, effect) for effect in chain.cut_tree] + pairs)
 
     @cached_property
     def questions(self) -> pd.DataFrame:
@@ -91,16 +91,13 @@ class Task:
     @property
     def before(self) -> np.ndarray:
         """For every question the true answer without an intervention, (questions, samples)."""
-        place = {node: i for i, node in enumerate(self.world.chain.cut_tree)}
-        return self.labels[[place[effect] for _, _, effect in self.keys]]
+        return self.labels[np.searchsorted(self.world.chain.cut_tree, self.keys[:, 2])]
 
     @property
     def asked(self) -> np.ndarray:
         """Which questions are asked about which samples, shape (questions, samples)."""
-        if not self.only_changed:
-            return np.ones(self.labels.shape, dtype=bool)
-        factual = np.array(self.keys)[:, [0]] < 0
-        return factual | (self.labels != self.before)
+        factual = self.keys[:, [0]] < 0
+        return factual | (self.labels != self.before) | (not self.only_changed)
 
     @cached_property
     def quantities(self) -> pd.DataFrame:
@@ -332,9 +329,8 @@ class Setting:
         check_count("n_samples", self.n_samples, least=1)
         met = is_count(self.n_wordings, 1) and self.n_wordings <= len(WORDINGS)
         check(met, f"n_wordings must be a whole number from 1 to {len(WORDINGS)}", self.n_wordings)
-        rule = "must be at least 0 and below"
-        check(0 <= self.least_pns < 1, f"least_pns {rule} 1", self.least_pns)
-        check(0 <= self.balance < 0.5, f"balance {rule} 0.5", self.balance)
+        check(0 <= self.least_pns < 1, "least_pns must be at least 0 and below 1", self.least_pns)
+        check(0 <= self.balance < 0.5, "balance must be at least 0 and below 0.5", self.balance)
         met = len(self.probabilities) > 0 and all(0 < p < 1 for p in self.probabilities)
         check(met, "probabilities must lie between 0 and 1", self.probabilities)
 

@@ -180,13 +180,12 @@ def lettered(clauses: Sequence[str]) -> str:
 @cache
 def themes() -> dict[str, Theme]:
     """Return all themes by name, found in :mod:`lib.ccr.themes`."""
-    folders = pkgutil.resolve_name("lib.ccr.themes").__path__
-    modules = sorted(module.name for module in pkgutil.iter_modules(folders))
-    found = {name: pkgutil.resolve_name(f"lib.ccr.themes.{name}") for name in modules}
-    found = {name: getattr(module, "THEME", None) for name, module in found.items()}
-    for name, theme in found.items():
+    folders, found = pkgutil.resolve_name("lib.ccr.themes").__path__, {}
+    for name in sorted(module.name for module in pkgutil.iter_modules(folders)):
+        theme = getattr(pkgutil.resolve_name(f"lib.ccr.themes.{name}"), "THEME", None)
         rule = f"THEME of lib/ccr/themes/{name}.py must be a theme of the name {name!r}"
         check(isinstance(theme, Theme) and theme.name == name, rule, theme)
+        found[name] = theme
     return found
 
 
@@ -199,7 +198,11 @@ def find_theme(name: str | Theme) -> Theme:
     Traceback (most recent call last):
     lib.errors.InputError: theme 'candy' is unknown: expected ...candy_party...
     """
-    if isinstance(name, Theme):
-        return name
-    check_known("theme", name, themes())
-    return themes()[name]
+    if not isinstance(name, Theme):
+        check_known("theme", name, themes())
+        return themes()[name]
+    needed = ("name", "openings", "closing")
+    stated = [attribute for attribute in needed if getattr(name, attribute, None)]
+    rule = f"theme {type(name).__name__} must state its {', '.join(needed)}"
+    check(len(stated) == len(needed), rule, stated)
+    return name

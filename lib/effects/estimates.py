@@ -11,6 +11,7 @@ from typing import NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
@@ -19,6 +20,9 @@ from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check, check_known
+
+#: Standard errors to either side of a 95 % interval by the normal distribution.
+NORMAL = ndtri(0.975)
 
 #: What a study may be told beside its three tables.
 FIELDS = [each.name for each in fields(Study)][3:]
@@ -30,6 +34,9 @@ class Estimate(NamedTuple):
     Its average effect (of the test subjects, if it has `effect`); its effects of the test
     subjects, shape (m,), if it estimates more than the average; `AUC`, `R²` or nothing as the
     criterion, and the cross-validated score; what selection chose; and the CPU time of all.
+    Then its 95 % intervals, of the average, missing if it states none, and of the effects, shape
+    (m,), or none; and what the average is over, a name of
+    :data:`~lib.effects.estimands.ESTIMANDS`.
     """
 
     ate: float
@@ -38,6 +45,11 @@ class Estimate(NamedTuple):
     score: float
     settings: str
     seconds: float
+    lower: float = np.nan
+    upper: float = np.nan
+    effect_lower: np.ndarray | None = None
+    effect_upper: np.ndarray | None = None
+    estimand: str = "ATE"
 
 
 def benchmark(
@@ -145,11 +157,29 @@ def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) 
         raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
     rule, shape = f"effect of {name!r} must return one number a subject, {m:,}", np.shape(effects)
     check(effects is None or shape == (m,), rule, shape)
+    ate = float(estimator.ate_ if effects is None else effects.mean())
+    lower, upper = _interval(estimator, ate, test_covariates)
+    ends = (None, None)
+    if hasattr(estimator, "effect_interval"):
+        ends = [np.asarray(end, dtype=float) for end in estimator.effect_interval(test_covariates)]
     return Estimate(
-        ate=float(estimator.ate_ if effects is None else effects.mean()),
+        ate=ate,
         effects=effects,
         criterion=getattr(estimator, "criterion", ""),
         score=float(getattr(estimator, "score_", np.nan)),
         settings=getattr(estimator, "in_words", str)(),
         seconds=time.process_time() - begun,
+        lower=float(lower),
+        upper=float(upper),
+        effect_lower=ends[0],
+        effect_upper=ends[1],
+        estimand=getattr(estimator, "estimand", "ATE"),
     )
+
+
+def _interval(estimator, ate: float, test_covariates) -> tuple[float, float]:
+    """Return the 95 % interval of the average that an estimator states, in one way or another."""
+    if hasattr(estimator, "average_interval"):
+        return estimator.average_interval(test_covariates)
+    half = NORMAL * getattr(estimator, "standard_error_", np.nan)
+    return getattr(estimator, "interval_", (ate - half, ate + half))

@@ -19,6 +19,8 @@ import os
 import warnings
 from typing import Any
 
+from sklearn.model_selection import ParameterGrid
+
 from lib import ROOT
 from lib.effects.adapter import adapted
 from lib.effects.estimators import DML, ESTIMATORS, Matching
@@ -109,6 +111,23 @@ def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, 
 def labels(source: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
     """Return the label of every estimator of a file: `T-learner (RF)` of `t-rfr`."""
     return {name: entry.get("label", name) for name, entry in read_grids(source).items()}
+
+
+def every_setting(name: str, source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
+    """Return an estimator file in which every setting of an entry is an entry of its own.
+
+    Examples
+    --------
+    >>> list(every_setting("ipw-rfc")["estimators"])[:2]
+    ['min_samples_leaf 5', 'min_samples_leaf 10']
+    """
+    entry = read_grids(source)[name]
+    varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
+    made = {}
+    for setting in ParameterGrid(varied):
+        words = (f"{key.partition('__')[2]} {value}" for key, value in setting.items())
+        made[", ".join(words)] = entry | {key: [value] for key, value in setting.items()}
+    return {"estimators": made}
 
 
 def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:

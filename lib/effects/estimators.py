@@ -49,6 +49,8 @@ class EffectEstimator(BaseEstimator):
 
     #: What `score_` is.
     criterion = "R²"
+    #: Whom the average is over, see :data:`~lib.effects.estimands.ESTIMANDS`.
+    estimand = "ATE"
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         """Enter a class of the book among the estimators, under a name or its own."""
@@ -100,11 +102,12 @@ class IPW(EffectEstimator, name="IPWEstimator"):
 
     Examples
     --------
-    >>> ipw_means(np.array([0.5, 0.5]), np.array([1.0, 0.0]), np.array([8.0, 2.0]), False)
-    (2.0, 8.0)
+    >>> weighted_means(np.array([2.0, 2.0]), np.array([1.0, 0.0]), np.array([8.0, 2.0]))[0]
+    [2.0, 8.0]
     """
 
     criterion = "AUC"
+    estimand = "ATE, two arms"
 
     def __init__(self, propensity, weighted=False):
         self.propensity, self.weighted = propensity, weighted
@@ -113,22 +116,25 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         self.score_ = self.propensity_.best_score_
         self.propensities_ = self.propensity_.predict(covariates)
-        control, treated = ipw_means(self.propensities_, treatment, outcome, self.weighted)
+        weights = inverse_propensity_weights(treatment, self.propensities_)
+        (control, treated), _ = weighted_means(weights, treatment, outcome, self.weighted)
         self.ate_ = treated - control
 
 
-def ipw_means(propensities, treatment, outcome, weighted: bool) -> tuple[float, float]:
-    """Return the weighted mean outcomes without and with the treatment."""
-    weights = inverse_propensity_weights(treatment, propensities)
-    arms = [(weights[treatment == arm], outcome[treatment == arm]) for arm in (0, 1)]
-    return tuple(float(w @ y / (w.sum() if weighted else len(outcome))) for w, y in arms)
+def weighted_means(weights, treatment, outcome, normalised=True) -> tuple[list, np.ndarray]:
+    """Return the mean outcomes without and with the treatment, and each subject's part in them."""
+    means, parts = [], np.empty(len(outcome))
+    for arm in (treatment == 0, treatment == 1):
+        total = weights[arm].sum() if normalised else len(outcome)
+        means.append(float(weights[arm] @ outcome[arm] / total))
+        parts[arm] = weights[arm] * (outcome[arm] - means[-1]) / total
+    return means, parts
 
 
 def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
-    """Return 1 / P(the arm that was taken); zero where the propensity is 0 or 1."""
-    inside = (propensities > 0) & (propensities < 1)
+    """Return 1 / P(the arm that was taken); zero where that is 0."""
     taken = np.where(treatment == 1, propensities, 1 - propensities)
-    return np.divide(1.0, taken, out=np.zeros(len(taken)), where=inside)
+    return np.divide(1.0, taken, out=np.zeros(len(taken)), where=taken > 0)
 
 
 class TruePropensityWeighting(EffectEstimator):
@@ -157,13 +163,9 @@ class TruePropensityWeighting(EffectEstimator):
         self.probabilities = probabilities
 
     def _fit(self, covariates, treatment, outcome):
-        weights, means = 1 / self.probabilities, []
-        for arm in (treatment == 0, treatment == 1):
-            weights[arm] /= weights[arm].sum()
-            means.append(float(weights[arm] @ outcome[arm]))
+        means, parts = weighted_means(1 / self.probabilities, treatment, outcome)
         self.ate_ = means[1] - means[0]
-        left = outcome - np.where(treatment == 1, means[1], means[0])
-        self.standard_error_ = float(np.linalg.norm(weights * left))
+        self.standard_error_ = float(np.linalg.norm(parts))
 
 
 class Matching(EffectEstimator, name="MatchingEstimator"):
@@ -182,25 +184,34 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     """
 
     criterion = ""
+    estimand = "ATE, two arms"
 
     def takes_missing(self) -> bool:
         """Say no: a distance needs all coordinates."""
         return False
 
     def _fit(self, covariates, treatment, outcome):
-        # In memory that does not grow with n².
         gain = np.empty(len(outcome))
         for arm in (0, 1):
-            here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
-            others, rows = covariates[there], max(1, DISTANCES // len(there))
-            for start in range(0, len(here), rows):
-                some = here[start : start + rows]
-                # Rounded, so that the order of the columns does not decide between equals; in
-                # IncomeSCM they are many, and whom they are matched with moves the effect.
-                distances = cdist(covariates[some], others).round(12)
-                nearest = there[distances.argmin(axis=1)]
-                gain[some] = (2 * arm - 1) * (outcome[some] - outcome[nearest])
+            here, there = treatment == arm, treatment != arm
+            matched = outcome[there][nearest(covariates[here], covariates[there])]
+            gain[here] = (2 * arm - 1) * (outcome[here] - matched)
         self.ate_ = float(gain.mean())
+
+
+def nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return for each point the first of the nearest others, in memory that does not grow with n².
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.0], [4.0]]), np.array([[5.0], [1.0], [3.0]]))
+    array([1, 0])
+    """
+    rows = max(1, DISTANCES // len(others))
+    blocks = (points[start : start + rows] for start in range(0, len(points), rows))
+    # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM they
+    # are many, and whom they are matched with moves the effect.
+    return np.concatenate([cdist(block, others).round(12).argmin(axis=1) for block in blocks])
 
 
 class SLearner(EffectEstimator, name="S-learner"):
@@ -342,10 +353,17 @@ class AIPW(EffectEstimator):
     within 0.01 and 0.99. The :math:`\psi_i` are in `scores_`.
     """
 
+    estimand = "ATE, two arms"
+
     def __init__(self, control, treated, propensity):
         self.control, self.treated, self.propensity = control, treated, propensity
 
     def _fit(self, covariates, treatment, outcome):
+        self._fit_scores(covariates, treatment, outcome)
+        self.ate_ = float(self.scores_.mean())
+        self.standard_error_ = float(self.scores_.std(ddof=1) / len(outcome) ** 0.5)
+
+    def _fit_scores(self, covariates, treatment, outcome):
         self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
@@ -356,8 +374,6 @@ class AIPW(EffectEstimator):
         ]
         residual = outcome - np.where(treatment == 1, mu[1], mu[0])
         self.scores_ = mu[1] - mu[0] + (treatment - e) / (e * (1 - e)) * residual
-        self.ate_ = float(self.scores_.mean())
-        self.standard_error_ = float(self.scores_.std(ddof=1) / len(outcome) ** 0.5)
 
 
 class DRLearner(AIPW, name="DR-learner"):
@@ -366,12 +382,14 @@ class DRLearner(AIPW, name="DR-learner"):
     .. math:: \hat\tau(z) = \hat E[\psi \mid Z = z]
     """
 
+    estimand = "ATE"
+
     def __init__(self, control, treated, propensity, final):
         super().__init__(control, treated, propensity)
         self.final = final
 
     def _fit(self, covariates, treatment, outcome):
-        super()._fit(covariates, treatment, outcome)
+        self._fit_scores(covariates, treatment, outcome)
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
 
     def effect(self, covariates):

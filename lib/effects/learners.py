@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
@@ -41,9 +41,9 @@ XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
 #: Folds of cross-validation and of cross-fitting (paper, Section 5).
 FOLDS = 5
 
-#: A forest's first trees, by which settings are ruled out, and how much worse (in R², after
-#: extrapolation to the full forest) a setting must be to be ruled out.
-FIRST_TREES, CLEARLY_WORSE = 25, 0.0005
+#: How many standard errors worse than the best, on the folds so far, a setting must be to be
+#: ruled out.
+CLEARLY_WORSE = 2
 
 #: Packages whose code, or version, is part of the name of a result that is kept.
 WATCHED = {"lib", "sklearn", "xgboost", "econml", "numpy", "scipy"}
@@ -83,10 +83,15 @@ def watched(estimator) -> bool:
     return all(module.partition(".")[0] in WATCHED for module in modules)
 
 
-def fold_of(n: int) -> np.ndarray:
-    """Return the fold of each of n rows: five blocks of neighbours, not shuffled."""
+def fold_of(target: np.ndarray, stratified: bool = False) -> np.ndarray:
+    """Return the fold of each of n rows: five blocks of neighbours, or of those of each arm."""
+    n = len(target)
     check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
-    return np.repeat(np.arange(FOLDS), [len(part) for part in np.array_split(np.arange(n), FOLDS)])
+    found = np.empty(n, dtype=int)
+    splits = (StratifiedKFold if stratified else KFold)(FOLDS).split(target, target)
+    for fold, (_, rows) in enumerate(splits):
+        found[rows] = fold
+    return found
 
 
 def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
@@ -115,7 +120,7 @@ def kept(function, *estimators):
 
 @cached
 def _out_of_fold(model, covariates, target, learned_from):
-    folds, found = fold_of(len(target)), np.empty(len(target))
+    folds, found = fold_of(target), np.empty(len(target))
     for fold in range(FOLDS):
         train, test = (folds != fold) & learned_from, folds == fold
         found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])
@@ -146,8 +151,9 @@ class Search(BaseEstimator):
 
     Attributes
     ----------
-    best_estimator_, best_score_
-        Fitted to all rows with the best setting; its AUC or R², missing if it was not scored.
+    best_params_, best_estimator_, best_score_
+        The best setting; the learner, fitted to all rows with it; and its AUC or R², missing if it
+        was not scored.
 
     Examples
     --------
@@ -164,13 +170,11 @@ class Search(BaseEstimator):
         """Return an unfitted learner for every setting of the grid."""
         return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
 
-    def scores(self, features, target) -> np.ndarray:
-        """Return the R² of every setting of a regressor."""
-        return 1 + cross_validated(self.settings(), rows_of(features, target))
-
     def fit(self, features, target, sample_weight=None) -> "Search":
         """Choose a setting and fit it to all rows."""
-        self.best_score_ = fit_jointly([self], [rows_of(features, target, sample_weight)])
+        # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
+        rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
+        self.best_score_ = fit_jointly([self], [rows])
         return self
 
     def predict(self, features) -> np.ndarray:
@@ -183,12 +187,10 @@ class Search(BaseEstimator):
 
     def in_words(self) -> str:
         """Say what was chosen, as far as there was a choice."""
-        if len(self.settings()) == 1 or not hasattr(self, "best_estimator_"):
+        if len(self.settings()) == 1 or not hasattr(self, "best_params_"):
             return type(self.learner).__name__
-        grids = [self.grid] if isinstance(self.grid, dict) else self.grid
-        varied = {key.removeprefix("learner__") for grid in grids for key in grid}
-        chosen = self.best_estimator_.get_params() | {"learner": self.best_estimator_}
-        return ", ".join(f"{key} {value}" for key, value in chosen.items() if key in varied)
+        chosen = self.best_params_.items()
+        return ", ".join(f"{key.removeprefix('learner__')} {value}" for key, value in chosen)
 
 
 def as_search(given, scored: bool = True) -> Search:
@@ -197,13 +199,14 @@ def as_search(given, scored: bool = True) -> Search:
     return search.set_params(scored=search.scored and scored)
 
 
-def rows_of(features, target, weights=None) -> tuple:
+def rows_of(features, target, weights=None, stratified=False) -> tuple:
     """Return what is searched: total sums of squares in the folds, and what each row has.
 
     The first, shape (folds,), are about the fold's own mean. A row has features (n, p), a target
     (n,), a fold (n,) and a weight (n,).
     """
-    folds, weights = fold_of(len(target)), np.ones(len(target)) if weights is None else weights
+    folds = fold_of(target, stratified)
+    weights = np.ones(len(target)) if weights is None else weights
     parts = [(target[folds == fold], weights[folds == fold]) for fold in range(FOLDS)]
     # The mean of equal numbers may differ from them in the last bit.
     scale = [w @ (y - np.average(y, weights=w)) ** 2 if np.ptp(y) else 0.0 for y, w in parts]
@@ -235,6 +238,7 @@ def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -
         score = float(total.max()) + (not is_classifier(settings[0][0]))
     for search, each, k, own in zip(searches, settings, best, rows, strict=True):
         _, features, target, _, weights = own
+        search.best_params_ = list(ParameterGrid(search.grid))[k]
         search.best_estimator_ = fit(each[k], features, target, weights) if refit else each[k]
     return score
 
@@ -242,61 +246,53 @@ def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -
 def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarray:
     """Return the AUC of every setting, or its R² less 1.
 
-    In a race only the best of several forests is sure to have a score; one that was ruled out
-    early has that of minus infinity.
+    In a race [1]_ of regression trees only the best is sure to have a score; one that was ruled out
+    early has that of minus infinity. Others do not race: their settings differ by little in most
+    rows, and by the same in all rows of a fold.
+
+    References
+    ----------
+    .. [1] Maron, O. and Moore, A. (1994). Hoeffding races: accelerating model selection search for
+       classification and function approximation. NeurIPS 6.
     """
     scale, features, *others = rows
-    if all(isinstance(setting, TREES) for setting in settings):
+    if trees := all(isinstance(setting, TREES) for setting in settings):
         features = np.asarray(features, dtype=np.float32)
-    # Others do not race, and what was kept of them is found with and without one.
-    race = race and len(settings) > 1 and all(map(_races, settings))
+    race = race and trees and not is_classifier(settings[0])
     return kept(_cross_validated, *settings)(settings, scale, features, *others, race)
-
-
-def _races(setting) -> bool:
-    return type(setting) is RandomForestRegressor and setting.n_estimators > 2 * FIRST_TREES
 
 
 @cached
 def _cross_validated(settings, scale, features, target, folds, weights, race):
-    classes = is_classifier(settings[0])
-    parts = [(folds != f, folds == f, scale[f]) for f in np.unique(folds) if classes or scale[f]]
-    if classes and any(len(np.unique(target[test])) < 2 for _, test, _ in parts):
+    classes, racing = is_classifier(settings[0]), np.arange(len(settings))
+    used = [fold for fold in np.unique(folds) if classes or scale[fold]]
+    if classes and any(len(np.unique(target[folds == fold])) < 2 for fold in used):
         raise InputError("every fold needs subjects of both arms: found a fold with one only")
-    if not parts:
-        check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", parts)
+    if not used:
+        check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", used)
         return np.array([np.nan])
-    started, finalists = {}, range(len(settings))
-    if race:
-        started, finalists = _first_trees(settings, features, target, parts, weights)
-    scores = np.full((len(settings), len(parts)), -np.inf)
-    for i in finalists:
-        for j, (train, test, total) in enumerate(parts):
-            model = started.pop((i, j)) if started else clone(settings[i])
-            fit(model, features[train], target[train], weights[train])
+    scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
+    for fold in used:
+        train, test = folds != fold, folds == fold
+        for i in racing:
+            model = fit(clone(settings[i]), features[train], target[train], weights[train])
             found = predict(model, features[test])
             if classes:
-                scores[i, j] = roc_auc_score(target[test], found)
+                scores[i] += roc_auc_score(target[test], found)
             else:
-                scores[i, j] = -weights[test] @ (target[test] - found) ** 2 / total
+                squares = (target[test] - found) ** 2
+                scores[i] -= weights[test] @ squares / scale[fold]
+                losses[i, test] = weights[test] * squares / scale[fold]
+        if race:
+            racing = _still_racing(racing, losses[:, folds <= fold])
+    scores[np.setdiff1d(np.arange(len(settings)), racing)] = -np.inf
     # An arm may be absent from a fold, of which the other one says something.
-    return scores.sum(axis=1) / (len(parts) if classes else np.count_nonzero(scale > 0))
+    return scores / (len(used) if classes else np.count_nonzero(scale > 0))
 
 
-def _first_trees(settings, features, target, parts, weights) -> tuple[dict, np.ndarray]:
-    r"""Start all forests, and say which are still in the race; the others need not grow on.
-
-    The expected squared error of a forest of B trees is :math:`E_\infty + V / B`, with V
-    the variance between its trees, which the first trees show.
-    """
-    started, ahead = {}, np.zeros(len(settings))
-    for i, setting in enumerate(settings):
-        first = clone(setting).set_params(n_estimators=FIRST_TREES, warm_start=True)
-        for j, (train, test, total) in enumerate(parts):
-            forest = fit(clone(first), features[train], target[train], weights[train])
-            trees = np.stack([tree.predict(features[test]) for tree in forest.estimators_])
-            gain = trees.var(axis=0, ddof=1) * (1 / FIRST_TREES - 1 / setting.n_estimators)
-            loss = weights[test] @ ((target[test] - trees.mean(axis=0)) ** 2 - gain)
-            ahead[i] -= loss / total / len(parts)
-            started[i, j] = forest.set_params(n_estimators=setting.n_estimators)
-    return started, np.flatnonzero(ahead >= ahead.max() - CLEARLY_WORSE)
+def _still_racing(racing: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """Rule settings out whose losses, row by row, exceed those of the best beyond all chance."""
+    losses = losses[racing]
+    behind = losses - losses[losses.sum(axis=1).argmin()]
+    chance = behind.std(axis=1) * losses.shape[1] ** 0.5
+    return racing[behind.sum(axis=1) <= CLEARLY_WORSE * chance]

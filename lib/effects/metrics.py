@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from lib.effects.estimands import average_effects
 from lib.effects.estimators import inverse_propensity_weights
 from lib.effects.study import Study
 
@@ -14,16 +15,21 @@ from lib.effects.study import Study
 BLOCK = 50
 
 
-def bootstrap_counts(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[np.ndarray]:
     """Yield blocks of how often each subject is in a resample, shape (block, n).
 
     A resample of n subjects with replacement enters every mean only through these counts,
-    so a block of them times a matrix of columns is a block of resampled sums.
+    so a block of them times a matrix of columns is a block of resampled sums. Without a seed,
+    they are those of the paper: resample i is scikit-learn's `resample(random_state=i)`.
     """
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
         size = min(BLOCK, resamples - start)
-        drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
+        drawn = rng.integers(n, size=(size, n))
+        if seed is None:
+            numbers = range(start, start + size)
+            drawn = np.stack([np.random.RandomState(i).randint(n, size=n) for i in numbers])
+        drawn += n * np.arange(size)[:, None]
         yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
 
 
@@ -50,11 +56,13 @@ METRICS: dict[str, Callable[[SimpleNamespace], np.ndarray]] = {
     "R² by group": _r2_by_group,
 }
 
-#: Those that an estimator of the average alone has, too, and those that need groups.
+#: Those of averages, which an estimator of nothing else has, too, and those that need groups.
 OF_AVERAGES, OF_GROUPS = ("ATE", "AE"), ("R² by group",)
 
 
-def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, np.ndarray]:
+def compare(
+    effects, truth, groups=None, bootstraps=1_000, seed: int | None = 0
+) -> dict[str, np.ndarray]:
     r"""Compare estimated effects with the truth, with bootstrap intervals.
 
     .. math::
@@ -64,20 +72,21 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
     Of `effects`, shape (m, k), column j is estimator j's; `truth` and `groups` have shape (m,).
     `R² by group` compares the mean effects of the groups, each counted once, and leaves out who
     has none; all other metrics are of everybody. Returned is for each of `METRICS` an array of
-    shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects.
+    shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects. Without
+    a `seed`, the value is what the paper prints, the mean over its own resamples.
     """
     codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-2))
-    known = codes[order][starts] >= 0  # the code of a missing group is -1
+    ends = np.flatnonzero(np.diff(codes[order])) + 1
+    known = codes[order][[0, *ends]] >= 0  # the code of a missing group is -1
     k, centre = effects.shape[1], truth.mean()
     tau, found = (truth - centre)[order], (effects - centre)[order]
     columns = np.column_stack([np.ones(len(tau)), tau, tau**2, found, (found - tau[:, None]) ** 2])
-    segments = list(zip(starts, [*starts[1:], len(tau)], strict=True))
     wanted = {k: f for k, f in METRICS.items() if groups is not None or k not in OF_GROUPS}
 
     def computed(counts: np.ndarray) -> dict[str, np.ndarray]:
-        sums = np.stack([counts[:, a:b] @ columns[a:b] for a, b in segments], axis=1)
+        of_groups = zip(np.split(counts, ends, axis=1), np.split(columns, ends), strict=True)
+        sums = np.stack([often @ values for often, values in of_groups], axis=1)
         total = sums.sum(axis=1)
         means, of_group = total / total[:, :1], sums[:, known] / sums[:, known, :1]
         sample = SimpleNamespace(
@@ -93,23 +102,35 @@ def compare(effects, truth, groups=None, bootstraps=1_000, seed=0) -> dict[str, 
 
     with np.errstate(divide="ignore", invalid="ignore"):
         value = computed(np.ones((1, len(tau))))
-        drawn = [computed(counts) for counts in bootstrap_counts(len(tau), bootstraps, seed)]
+        drawn = [
+            computed(counts[:, order]) for counts in bootstrap_counts(len(tau), bootstraps, seed)
+        ]
     result = {}
     for name in value:
         every = np.vstack([block[name] for block in drawn] or [np.full((1, k), np.nan)])
-        result[name] = np.vstack([value[name], np.percentile(every, [2.5, 97.5], axis=0)])
+        middle = value[name] if seed is not None else every.mean(axis=0, keepdims=True)
+        result[name] = np.vstack([middle, np.percentile(every, [2.5, 97.5], axis=0)])
     return result
 
 
-def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int = 0) -> pd.DataFrame:
+def evaluate(
+    study: Study, estimates: dict, bootstraps: int = 1_000, seed: int | None = 0
+) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
     Of what :func:`~lib.effects.estimates.estimate` returned, one row an estimator and metric:
-    `estimator`, `metric`, `value`, and the ends `lower` and `upper` of its 95 % interval. Metrics
-    are `cross-validation`, without an interval, and those of `METRICS`; the same with `, truth`
-    behind the name are against Monte-Carlo effects. They are in the unit of the outcome or its
-    square. An estimator of the average alone has no rows that it cannot have.
+    `estimator`, `estimand`, `metric`, `value`, and the ends `lower` and `upper` of its 95 %
+    interval. Metrics are `cross-validation`, without an interval, and those of `METRICS`; the same
+    with `, truth` behind the name are against Monte-Carlo effects. They are in the unit of the
+    outcome or its square. An estimator of the average alone has no rows that it cannot have.
+    Without a `seed`, values and resamples are those of the paper's tables, see :func:`compare`.
+
+    The metric `error` is the estimated average less the true one of the same estimand, if that is
+    known; its ends are those of the interval that the estimator states, less the truth, so that it
+    covers if 0 lies between them. Of stated intervals of conditional effects, `coverage` is the
+    share that holds the true effect, and `width` their mean width.
     """
+    averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.
     m, marks = len(study.difference), {}
     found = [np.ones(m) * (e.ate if e.effects is None else e.effects) for e in estimates.values()]
@@ -120,11 +141,22 @@ def evaluate(study: Study, estimates: dict, bootstraps: int = 1_000, seed: int =
     rows = []
     for j, (name, each) in enumerate(estimates.items()):
         if np.isfinite(each.score):
-            rows.append((name, "cross-validation", each.score, np.nan, np.nan))
+            rows.append((name, "", "cross-validation", each.score, np.nan, np.nan))
         for metric, values in marks.items():
-            if each.effects is not None or metric.removesuffix(", truth") in OF_AVERAGES:
-                rows.append((name, metric, *values[:, j]))
-    return pd.DataFrame(rows, columns=["estimator", "metric", "value", "lower", "upper"])
+            average = metric.removesuffix(", truth") in OF_AVERAGES
+            if average or each.effects is not None:
+                rows.append((name, "ATE" if average else "CATE", metric, *values[:, j]))
+        if each.estimand in averages:
+            errors = np.array([each.ate, each.lower, each.upper]) - averages[each.estimand]
+            rows.append((name, each.estimand, "error", *errors))
+        if each.effect_lower is not None:
+            width = (each.effect_upper - each.effect_lower).mean()
+            rows.append((name, "CATE", "width", width, np.nan, np.nan))
+            if study.effects is not None:
+                within = (each.effect_lower <= study.effects) & (study.effects <= each.effect_upper)
+                rows.append((name, "CATE", "coverage", within.mean(), np.nan, np.nan))
+    columns = ["estimator", "estimand", "metric", "value", "lower", "upper"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def t_interval(groups) -> pd.DataFrame:
@@ -160,16 +192,12 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
     one row an encoded covariate, `before` and `after`; `propensities`, shape (n,), are those of
     the treatment.
     """
-    arms, z = [study.arm == arm for arm in (0, 1)], study.covariates.to_numpy()
-    spread = np.sqrt(sum(z[arm].var(axis=0) for arm in arms) / 2)
     weights = inverse_propensity_weights(study.arm, propensities)
-    means = {
-        "before": [z[arm].mean(axis=0) for arm in arms],
-        "after": [np.average(z[arm], axis=0, weights=weights[arm]) for arm in arms],
-    }
-    with np.errstate(divide="ignore", invalid="ignore"):
-        columns = {name: (treated - control) / spread for name, (control, treated) in means.items()}
-    return pd.DataFrame(columns, index=study.covariates.columns)
+    weighted = study.covariates.mul(weights, axis=0).groupby(study.arm).sum()
+    arms, totals = study.covariates.groupby(study.arm), pd.Series(weights).groupby(study.arm).sum()
+    means = {"before": arms.mean(), "after": weighted.div(totals, axis=0)}
+    differences = pd.DataFrame({name: mean.loc[1] - mean.loc[0] for name, mean in means.items()})
+    return differences.div(np.sqrt(arms.var(ddof=0).mean()), axis=0)
 
 
 def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd.DataFrame:
@@ -184,7 +212,6 @@ def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd
     control         2   2.000000
     treated         2   1.849057
     """
-    weights = inverse_propensity_weights(treatment, propensities)
-    arms = [weights[treatment == arm] for arm in (0, 1)]
-    rows = [(len(w), w.sum() ** 2 / (w**2).sum()) for w in arms]
-    return pd.DataFrame(rows, ["control", "treated"], columns=["subjects", "effective"])
+    weights = pd.Series(inverse_propensity_weights(treatment, propensities))
+    arms = weights.groupby(np.where(treatment == 1, "treated", "control"))
+    return arms.agg(subjects="size", effective=lambda w: w.sum() ** 2 / (w**2).sum())

@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import ParameterGrid
 from threadpoolctl import threadpool_limits
 
 from lib import ROOT
 from lib.cache import cached
 from lib.effects.estimator_files import read_estimators
-from lib.effects.estimators import HIGHEST, LOWEST, SLearner
-from lib.effects.learners import Search, kept, learner, out_of_fold
+from lib.effects.estimators import HIGHEST, LOWEST
+from lib.effects.learners import kept, learner, out_of_fold
 from lib.effects.metrics import compare, t_interval
 from lib.effects.study import Study
 from lib.errors import check
@@ -148,24 +147,6 @@ def _halves(candidate, covariates, treatment, outcome, test_covariates):
     if hasattr(candidate, "factual"):
         factual = candidate.factual(covariates[1::2], treatment[1::2])
     return candidate.effect(covariates[1::2]), factual, candidate.effect(test_covariates)
-
-
-def every_setting(study: Study, name: str, seed: int = 0) -> pd.DataFrame:
-    """Mark an S-learner of the book's file at every setting of its grid, the best fit first.
-
-    Returned is one row a setting: its parameters, `cross-validation` (R² of the outcome), and
-    `R²` of the conditional effects.
-    """
-    estimator = read_estimators(estimators=[name], seed=seed)[name]
-    check(isinstance(estimator, SLearner), f"estimator {name!r} must be an S-learner", estimator)
-    data, search = (study.covariates.to_numpy(), study.arm, study.outcomes), estimator.outcome
-    table = pd.DataFrame(ParameterGrid(search.grid))
-    table.columns = table.columns.str.removeprefix("learner__")
-    table["cross-validation"] = search.scores(np.column_stack(data[:2]), data[2])
-    fitted = (SLearner(Search(one, scored=False)).fit(*data) for one in search.settings())
-    effects = [one.effect(study.test_covariates.to_numpy()) for one in fitted]
-    table["R²"] = compare(np.column_stack(effects), study.difference, bootstraps=0)["R²"][0]
-    return table.sort_values("cross-validation", ascending=False, ignore_index=True)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ They are marked on other subjects, of whom both outcomes are known.
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +17,14 @@ from lib.errors import InputError, check, check_known
 from lib.files import atomic_write, read_table, write_parquet
 
 #: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
+#: Numbers stand first, as in the reference's encoding: trees break ties by the order of columns.
 FULL_ADJUSTMENT = (
-    *("native-country", "sex", "race", "age", "education", "workclass", "occupation"),
-    *("marital-status", "relationship", "capital-net", "hours-per-week", "education-num"),
-    *("income_prev", "studies_prev"),
+    *("age", "capital-net", "hours-per-week", "education-num", "income_prev"),
+    *("native-country", "sex", "race", "education", "workclass", "occupation"),
+    *("marital-status", "relationship", "studies_prev"),
 )
 #: … or the direct causes of the treatment alone.
-MINIMAL_ADJUSTMENT = ("age", "education-num", "sex", "relationship", "income_prev", "studies_prev")
+MINIMAL_ADJUSTMENT = ("age", "education-num", "income_prev", "sex", "relationship", "studies_prev")
 
 #: The adjustment sets of the paper, by name.
 ADJUSTMENT_SETS = {"full": FULL_ADJUSTMENT, "minimal": MINIMAL_ADJUSTMENT}
@@ -92,6 +93,8 @@ class Study:
         Monte-Carlo effects of the test subjects.
     probabilities : pandas.DataFrame, optional
         The true probability of every level of the treatment, one row a row of `observational`.
+    test_probabilities : pandas.DataFrame, optional
+        The same of the test subjects: what they would have done, had nobody told them.
     impute : bool
         Fill missing covariates in: a number becomes the mean, a category none of its levels, and
         a column `… missing` says where.
@@ -131,35 +134,33 @@ class Study:
     group: str | None = GROUP
     truth: TrueEffects | np.ndarray | None = None
     probabilities: pd.DataFrame | None = None
+    test_probabilities: pd.DataFrame | None = None
     impute: bool = False
 
     def __post_init__(self) -> None:
-        tables, m, names = self._tables(), len(self.control), self._adjustment_set()
-        seen, control, treated = tables.values()
-        for which, table in tables.items():
-            _check_columns(which, table, names, self.outcome)
+        names, m = self._adjustment_set(), len(self.control)
+        for which, table in self._tables().items():
+            _check_columns(which, table, [*names, self.outcome], self.outcome)
         used = self._rows_in_arms()
+        rows, control, treated = self.observational[used], self.control, self.treated
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
         rule, shape = f"truth must have one effect a test subject, {m:,}", np.shape(truth)
         check(truth is None or shape == (m,), rule, shape)
-        _check_same_subjects(control[names], treated[names])
-        rows = seen[used]
-        absent = rows[names].isna().sum() + control[names].isna().sum()
-        encoded: dict[str, np.ndarray] = {}
-        for name in names:
-            categorical = _is_categorical(name, [table[name] for table in tables.values()])
-            column = pd.concat([rows[name], control[name]], ignore_index=True)
-            own = dict(_encoded(column, len(rows), categorical, self.impute))
-            if twice := [each for each in own if each in encoded]:
-                raise InputError(f"two covariates are encoded as {twice[0]!r}: rename one of them")
-            encoded |= own
-        covariates = pd.DataFrame(encoded)
+        if self.test_probabilities is not None:
+            _probabilities("test_probabilities", self.test_probabilities, self.arms, m)
+        parts = [table[names].astype(object) for table in (rows, control, treated)]
+        _check_same_subjects(*parts[1:])
+        both, declared = pd.concat(parts, ignore_index=True), rows.dtypes == "category"
+        encoded = [_encoded(both[k], len(rows), declared[k], self.impute) for k in names]
+        covariates, absent = pd.concat(encoded, axis=1), both[:-m].isna().sum()
+        twice = covariates.columns[covariates.columns.duplicated()].tolist()
+        check(not twice, "covariates must not be encoded under one name", twice)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
         vars(self).update(
             covariates=covariates[: len(rows)],
-            test_covariates=covariates[len(rows) :].reset_index(drop=True),
+            test_covariates=covariates[len(rows) : -m].reset_index(drop=True),
             arm=arm,
             outcomes=rows[self.outcome].to_numpy(dtype=float),
             difference=(treated[self.outcome].to_numpy() - control[self.outcome]).to_numpy(float),
@@ -170,10 +171,11 @@ class Study:
         )
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write one file a table, and `propensities` if known, into a folder; return it."""
+        """Write one file a table, and `propensities` as far as known, into a folder; return it."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, table in (self._tables() | {"propensities": self.probabilities}).items():
+        known = {"propensities": self.probabilities, "test_propensities": self.test_probabilities}
+        for name, table in (self._tables() | known).items():
             if table is not None:
                 with atomic_write(folder / f"{name}.parquet") as beside:
                     write_parquet(beside, [table])
@@ -188,33 +190,27 @@ class Study:
             check_known("adjustment", chosen, ADJUSTMENT_SETS)
             chosen = ADJUSTMENT_SETS[chosen]
         check(len(chosen) > 0, "the adjustment set must name at least one covariate", chosen)
-        for name in (self.treatment, self.outcome):
-            check(name not in chosen, "the adjustment set must not hold what it adjusts", name)
+        adjusted = [name for name in chosen if name in (self.treatment, self.outcome)]
+        check(not adjusted, "the adjustment set must not hold what it adjusts", adjusted)
         return list(chosen)
 
     def _rows_in_arms(self) -> np.ndarray:
         check_known("observational column", self.treatment, self.observational)
-        name, taken = self.treatment, self.observational[self.treatment].astype(object)
+        taken = self.observational[self.treatment].astype(object)
         absent = int(taken.isna().sum())
-        check(absent == 0, f"column {name!r} must have no missing value", absent)
+        check(absent == 0, f"column {self.treatment!r} must have no missing value", absent)
         for arm in self.arms:
             check_known("arm", arm, taken.unique())
         check(self.arms[0] != self.arms[1], "the two arms must differ", self.arms)
-        _check_spelling(name, taken)
+        _check_spelling(taken)
         return taken.isin(self.arms).to_numpy()
 
     def _probability_of(self, arm: np.ndarray, used: np.ndarray) -> np.ndarray | None:
-        table, n = self.probabilities, len(used)
-        if table is None:
+        if self.probabilities is None:
             return None
-        for name in self.arms:
-            check_known("probabilities column", name, table)
-        check(len(table) == n, f"probabilities must have one row a seen subject, {n:,}", len(table))
-        both = table[list(self.arms)].to_numpy(dtype=float)
+        both = _probabilities("probabilities", self.probabilities, self.arms, len(used))
         taken = np.where(arm == 1, both[used, 1], both[used, 0])
-        if wrong := [*both[~((both >= 0) & (both <= 1))], *taken[taken == 0]]:
-            rule = "probabilities must be within 0 and 1, and above 0 of what was taken"
-            raise InputError(f"{rule}: found {wrong[0]}")
+        check((taken > 0).all(), "probabilities must be above 0 of what was taken", 0.0)
         return taken
 
 
@@ -225,8 +221,18 @@ def read_study(observational, control, treated, **fields) -> Study:
     return Study(*tables, **fields)
 
 
+def _probabilities(which: str, table: pd.DataFrame, arms: tuple[str, str], n: int) -> np.ndarray:
+    for name in arms:
+        check_known(f"{which} column", name, table)
+    check(len(table) == n, f"{which} must have one row a subject, {n:,}", len(table))
+    both = table[list(arms)].to_numpy(dtype=float)
+    wrong = both[~((both >= 0) & (both <= 1))].tolist()
+    check(not wrong, f"{which} must be within 0 and 1", wrong[:3])
+    return both
+
+
 def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
-    for name in (*names, outcome):
+    for name in names:
         check_known(f"{which} column", name, table)
     check(len(table) > 0, f"the {which} table must have rows", 0)
     column = table[outcome]
@@ -236,14 +242,15 @@ def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: s
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
-    rule = "control and treated must be the same subjects"
-    check(len(control) == len(treated), f"{rule}, row by row", [len(control), len(treated)])
-    one, other = (table.astype(object).reset_index(drop=True) for table in (control, treated))
-    differ = ((one != other) & ~(one.isna() & other.isna())).sum()
-    if not (differ := differ[differ > 0]).size:
+    rule, sizes = "control and treated must be the same subjects", [len(control), len(treated)]
+    check(sizes[0] == sizes[1], f"{rule}, row by row", sizes)
+    control, treated = (table.reset_index(drop=True) for table in (control, treated))
+    differ = (control.ne(treated) & ~(control.isna() & treated.isna())).sum()
+    if not differ.any():
         return
+    differ = differ[differ > 0]
     found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
-    rows = [sorted(map(str, table.to_numpy().tolist())) for table in (one, other)]
+    rows = [sorted(map(str, table.to_numpy().tolist())) for table in (control, treated)]
     # Simulators that share noise by a common seed alone lose step once an arm has drawn once
     # more, so that a covariate drawn later in the same year may differ.
     if 2 * len(differ) > len(control.columns) or rows[0] == rows[1]:
@@ -251,49 +258,45 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
     warnings.warn(f"control and treated differ, the control's values count: {found}", stacklevel=5)
 
 
-def _is_categorical(name: str, columns: list[pd.Series]) -> bool:
+def _is_categorical(column: pd.Series, declared: bool) -> bool:
     """Say of what kind a covariate is; refuse one that could be read in two ways."""
-    values = pd.concat([column.astype(object) for column in columns]).dropna()
-    kind, levels = pd.api.types.infer_dtype(values), pd.Series(values.unique())
-    declared = isinstance(columns[0].dtype, pd.CategoricalDtype)
+    name, kind, levels = column.name, pd.api.types.infer_dtype(column), pd.Series(column.unique())
     if kind not in KINDS:
-        found = ", ".join(sorted({type(value).__name__ for value in values}))
+        found = sorted({type(value).__name__ for value in column.dropna()})
         rule = "must hold numbers, or text, or truth values, the same in all tables"
-        raise InputError(f"covariate {name!r} {rule}: found {found}")
+        raise InputError(f"covariate {name!r} {rule}: found {', '.join(found)}")
     if kind == "string":
-        _check_spelling(name, levels)
-        strange = levels[pd.to_numeric(levels, errors="coerce").isna()]
-        unclear = not declared and 0 < 2 * len(strange) < len(levels)
+        _check_spelling(levels.dropna().rename(name))
+        strange = levels[pd.to_numeric(levels, errors="coerce").isna() & levels.notna()].tolist()
+        unclear = not declared and 0 < 2 * len(strange) < levels.count()
         rule = f"text {name!r} must be a pandas Categorical if most levels are numbers"
-        check(not unclear, rule, strange.head(3).tolist())
-    elif np.isinf(levels.astype(float)).any():
-        raise InputError(f"covariate {name!r} has values that are not finite")
+        check(not unclear, rule, strange[:3])
     return declared or kind in ("boolean", "string", "empty")
 
 
-def _check_spelling(name: str, levels: pd.Series) -> None:
+def _check_spelling(column: pd.Series) -> None:
     """Refuse levels that are told apart by capitals or spaces only."""
     known: dict[str, str] = {}
-    for level in levels.unique():
+    for level in column.unique():
         other = known.setdefault(str(level).strip().casefold(), level)
-        check(other == level, f"column {name!r} must spell a level in one way", [other, level])
+        rule = f"column {column.name!r} must spell a level in one way"
+        check(other == level, rule, [other, level])
 
 
-def _encoded(column: pd.Series, n: int, categorical: bool, impute: bool) -> Iterator[tuple]:
-    """Yield the columns of a covariate by name, encoded by what the first n values are.
+def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.DataFrame:
+    """Encode a covariate by what its first n values are.
 
     Not by scikit-learn's transformers: to its one-hot encoder a missing category is a level or
     none, but trees want it to be missing in all the columns of the category.
     """
-    name, absent, filled = column.name, column.isna().to_numpy(), 0.0 if impute else np.nan
-    if impute and absent.any():
-        yield f"{name} missing", absent.astype(float)
-    if categorical or absent[:n].all():
-        values = column.astype(object).to_numpy()
-        for level in sorted(column[:n].dropna().unique(), key=str):
-            yield f"{name} = {level}", np.where(absent, filled, values == level)
+    name, absent, known = column.name, column.isna(), column[:n].dropna()
+    if _is_categorical(column, declared) or known.empty:
+        levels = sorted(known.unique(), key=str)
+        encoded = {f"{name} = {level}": (column == level).astype(float) for level in levels}
     else:
-        values = column.to_numpy(dtype=float)
-        known = values[:n][~absent[:n]]
-        standardised = (values - known.mean()) / (known.std() or 1.0)
-        yield name, np.where(absent, filled, standardised)  # 0 is the mean
+        values, numbers = column.astype(float), known.to_numpy(dtype=float)
+        check(not np.isinf(values).any(), f"covariate {name!r} must be finite", np.inf)
+        encoded = {name: (values - numbers.mean()) / (numbers.std() or 1.0)}
+    place = {f"{name} missing": absent.astype(float)} if impute and absent.any() else {}
+    filled = 0.0 if impute else np.nan  # 0 is the mean
+    return pd.DataFrame(place | {k: one.mask(absent, filled) for k, one in encoded.items()})

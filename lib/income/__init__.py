@@ -11,12 +11,19 @@ from lib.cache import cached
 from lib.errors import check_known
 from lib.files import read_table
 from lib.income.mechanisms import MECHANISMS
+from lib.income.published import published_study
 from lib.income.study import draw_studies, draw_study
-from lib.scm import Simulator
+from lib.scm import Simulator, Specification
 from lib.scm.mechanisms import Mechanism
-from lib.scm.simulator import fit_mechanism
 
-__all__ = ["MECHANISMS", "SPECIFICATIONS", "draw_studies", "draw_study", "fitted_simulator"]
+__all__ = [
+    "MECHANISMS",
+    "SPECIFICATIONS",
+    "draw_studies",
+    "draw_study",
+    "fitted_simulator",
+    "published_study",
+]
 
 #: The folder of the specifications that ship with the book.
 SPECIFICATIONS = ROOT / "data" / "specs"
@@ -58,17 +65,18 @@ def fitted_simulator(
     if not path.is_file():
         check_known("specification", specification, [*shipped, "a path"])
     frame = load_adult() if table is None else read_table(table)
-    simulator = Simulator.from_yaml(path, coupling, types=MECHANISMS).fit(frame, seed, _fit)
+    model = Specification.from_yaml(path, MECHANISMS)
+    simulator = Simulator(model, coupling).fit(frame, seed, _fit)
     # What made the fit: two loads of one simulator differ in their bytes.
     simulator.recipe_ = joblib.hash([path.read_text(encoding="utf-8"), frame, seed])
     return simulator
 
 
-_kept = cached(fit_mechanism)
+_kept = cached(Mechanism.fit)
 
 
 def _fit(mechanism: Mechanism, *columns_and_seed) -> Mechanism:
     """Fit a mechanism, or fetch an earlier fit of the same to the same columns."""
     # One that draws from another learns nothing of its own, and what that one learned is no key.
     refers = any(isinstance(given, Mechanism) for given in vars(mechanism).values())
-    return (fit_mechanism if refers else _kept)(mechanism, *columns_and_seed)
+    return (Mechanism.fit if refers else _kept)(mechanism, *columns_and_seed)

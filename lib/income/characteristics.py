@@ -89,40 +89,24 @@ def cohort(world: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_published(what: str, **chosen: str) -> pd.DataFrame:
-    """Read the facts of a file of `data/published` whose columns have the values chosen."""
+    """Read the facts of a file of `data/published` whose columns have the values chosen.
+
+    The files are `characteristics` of cohorts, the `fit` of the initial mechanisms to Adult (in
+    sample), the `effect` of Full-time studies on the last income (US dollars), and `estimators`.
+
+    Examples
+    --------
+    >>> read_published("effect", source="published files", quantity="average effect")
+       value
+    0   4614
+    """
     numbers = dict.fromkeys(["value", "lower", "upper"], "")
     path = ROOT / "data" / "published" / f"income_scm_{what}.csv"
     facts = pd.read_csv(path, keep_default_na=False, na_values=numbers)
     for column, value in chosen.items():
         check_known(column, value, facts[column].unique())
         facts = facts[facts[column] == value]
-    return facts
-
-
-def published_characteristics(cohort: str, source: str) -> pd.DataFrame:
-    """Read what was published about `Adult` or `IncomeSCM-1.0`, as characteristics.
-
-    The source is a table of the paper or, of the latter, its `published files`.
-    """
-    facts = read_published("characteristics", cohort=cohort, source=source)
-    return facts[[*NAMES, "value"]].reset_index(drop=True)
-
-
-def published_fit_quality() -> pd.DataFrame:
-    """Read how well the paper's initial mechanisms fit Adult, in sample (Table 1, last column)."""
-    return read_published("fit")[["variable", "measure", "value"]]
-
-
-def published_effect(source: str) -> dict[str, float]:
-    """Read the published effect of Full-time studies on the last income, in US dollars.
-
-    Examples
-    --------
-    >>> published_effect("published files")["average effect"]
-    4614.0
-    """
-    facts = read_published("effect", source=source)
-    return facts.set_index("quantity")["value"].astype(float).to_dict()
+    return facts.drop(columns=list(chosen)).reset_index(drop=True)
 
 
 def side_by_side(cohorts: dict[str, pd.DataFrame]) -> pd.DataFrame:

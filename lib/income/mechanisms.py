@@ -12,11 +12,11 @@ References
 """
 
 import functools
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import AliasChoices, Field
 from scipy.special import expit, ndtri
 from scipy.stats import beta
 from scipy.stats.sampling import NumericalInversePolynomial
@@ -47,6 +47,9 @@ EVENING, NO_STUDIES = "Evening course", "No studies"
 
 #: The levels of `studies`, which Adult does not have.
 STUDIES = pd.CategoricalDtype([NO_STUDIES, EVENING, DAY, FULL_TIME])
+
+#: The levels of `income` in Adult.
+INCOMES = pd.CategoricalDtype(["<=50K", ">50K"])
 
 #: The part of a year's income that studies leave, where it is not all.
 PAID = {FULL_TIME: 0.0, DAY: 4 / 5}
@@ -87,12 +90,8 @@ class EducationTransition(CategoricalMechanism):
     array([0.9, 0.1, 0. , 0. ])
     """
 
+    fitted_to: ClassVar = pd.CategoricalDtype(EDUCATION_LEVELS)
     reads_previous: ClassVar = ("studies",)
-
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
-        """Check that the levels are Adult's, in order."""
-        self.levels_ = self.own(values, pd.Categorical, EDUCATION_LEVELS).dtype
-        return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the probability of each level, shape (n, 16)."""
@@ -160,12 +159,12 @@ class MaritalStatusTransition(CategoricalMechanism):
         "Widowed": ("Married",),
     }
 
+    fitted_to: ClassVar = "levels"
     reads: ClassVar = ("age",)
     reads_previous: ClassVar = ("studies",)
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Fit the forest of marital status on age."""
-        self.levels_ = self.own(values, pd.Categorical).dtype
         levels, weights = list(self.levels_.categories), self.after_studies or {}
         for level in levels:
             check_known(f"variable {self.variable!r}: level", level, self.ALLOWED)
@@ -175,7 +174,6 @@ class MaritalStatusTransition(CategoricalMechanism):
             [[to == v or to in self.ALLOWED[v] for v in levels] for to in levels], dtype=float
         )
         self.weights_ = np.array([weights.get(level, 1.0) for level in levels])
-        return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the probability of each status, shape (n, levels)."""
@@ -192,10 +190,9 @@ class RelationshipTransition(CategoricalMechanism):
     sampler: CategoricalMechanism
     p_stay: Probability = 0.9
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Take the levels of the initial model, which is fitted already."""
         self.levels_ = self.sampler.levels_
-        return self
 
     def stay(self, parents: Parents) -> np.ndarray | float:
         """Return the probability of keeping the level."""
@@ -368,7 +365,7 @@ class IncomeSampler(Mechanism):
     NOISE: ClassVar = 0.2
     SHIFT: ClassVar = 0.3
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Fit the forest, and with it the scale and the largest income."""
         rich = self._indicator(values)
         observed = {name: parents[name] for name in parents if name not in self.by_hand}
@@ -380,7 +377,6 @@ class IncomeSampler(Mechanism):
         squares = self._square(predicted, drawn[0])
         self.scale_ = self.MEAN_INCOME / squares.mean()
         self.largest_ = float(np.floor(squares * self.scale_).max())
-        return self
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the forest's probability of an income above $50 000, shape (n,)."""
@@ -402,7 +398,7 @@ class IncomeSampler(Mechanism):
         return np.maximum(predicted + self.NOISE * ndtri(noise) + self.SHIFT, 0) ** 2
 
     def _indicator(self, values: Column | None) -> np.ndarray:
-        return self.own(values, pd.Categorical, ["<=50K", ">50K"]).codes.astype(float)
+        return self.own(values, INCOMES).codes.astype(float)
 
 
 @functools.cache
@@ -411,6 +407,10 @@ def _tail() -> NumericalInversePolynomial:
     return NumericalInversePolynomial(
         beta(1.2, 20.5), domain=(0, 1), u_resolution=1e-12, random_state=0
     )
+
+
+#: A parameter, and how the public files misspell it.
+RAISE = AliasChoices("max_raise_frac", "self.max_raise_frac")
 
 
 class IncomeTransition(Mechanism):
@@ -427,7 +427,7 @@ class IncomeTransition(Mechanism):
 
     sampler: IncomeSampler
     prev_weight: Probability = 0.95
-    max_raise_frac: Annotated[float, Field(ge=0)] = 0.05
+    max_raise_frac: Annotated[float, Field(ge=0, validation_alias=RAISE)] = 0.05
 
     reads: ClassVar = ("studies", "workclass")
     reads_previous: ClassVar = ("studies",)

@@ -22,7 +22,7 @@ import functools
 import inspect
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -30,7 +30,8 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, AllowInfNan, ConfigDict, Field
 from pydantic.dataclasses import dataclass
-from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats import truncnorm
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -193,11 +194,15 @@ class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
     A subclass declares its parameters as the fields of a dataclass, which it thereby is; it says
-    in `noise_terms` how many uniforms a subject needs, and implements :meth:`evaluate`. What
-    :meth:`fit` learns ends in an underscore.
+    in `noise_terms` how many uniforms a subject needs, and implements :meth:`evaluate`. If there
+    is something to learn from the table, :meth:`learn` does; what it learns ends in an underscore.
     """
 
     variable: str
+
+    #: What the table must hold of the variable: "numbers", "levels", or these very levels in this
+    #: order; None if it need not have the variable.
+    fitted_to: ClassVar[str | pd.CategoricalDtype | None] = None
 
     #: The levels of the values, known at the latest after the fit; None if they are numbers.
     levels_: ClassVar[Levels] = None
@@ -224,11 +229,18 @@ class Mechanism(ABC):
         parameters(cls)
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
-        """Learn from the table's columns, of parents and variable; by default there is nothing.
+        """Check the table's column of the variable, and learn from it and those of the parents.
 
         `values` is None if the table lacks the variable; `seed` is of what is random in fitting.
         """
+        if self.fitted_to is not None:
+            column = self.own(values, self.fitted_to)
+            self.levels_ = column.dtype if isinstance(column, pd.Categorical) else None
+        self.learn(parents, values, seed)
         return self
+
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:  # noqa: B027
+        """Learn what there is to learn; by default nothing."""
 
     @abstractmethod
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
@@ -242,20 +254,19 @@ class Mechanism(ABC):
         """Make the error that names the variable and says what is wrong."""
         return InputError(f"variable {self.variable!r}: {rule}")
 
-    def own(self, values: Column | None, kind: type, levels: Sequence[str] | None = None) -> Column:
+    def own(self, values: Column | None, kind: str | pd.CategoricalDtype) -> Column:
         """Return the variable's column of the table; refuse another kind, or other levels."""
-        if isinstance(values, kind) and (levels is None or list(values.categories) == levels):
-            return values
-        wanted = "numbers" if kind is np.ndarray else "levels"
-        wanted = f"the levels {', '.join(levels)}, in this order" if levels else wanted
+        wanted = kind if isinstance(kind, str) else described(kind)
         found = "no such column in the table" if values is None else described(values)
-        raise self.refusal(f"{type(self).__name__} is fitted to {wanted}, found {found}")
+        if wanted not in (found, found.split()[0]):
+            raise self.refusal(f"{type(self).__name__} is fitted to {wanted}, found {found}")
+        return values
 
 
 class CategoricalMechanism(Mechanism):
     """A mechanism that states the probability of every level, of which a coupling chooses one.
 
-    A subclass sets `levels_`.
+    Its levels are those of the table, if it is fitted to them; else a subclass sets `levels_`.
     """
 
     @property
@@ -409,7 +420,7 @@ class Learned:
 
 REGRESSIONS = (LinearRegression, Ridge, RandomForestRegressor)
 CLASSIFIERS = (LogisticRegression, RandomForestClassifier)
-ESTIMATORS = {kind.__name__: kind for kind in (*REGRESSIONS, *CLASSIFIERS)}
+ESTIMATORS = {kind.__name__: kind for kind in REGRESSIONS + CLASSIFIERS}
 
 
 class FittedMechanism(Mechanism):
@@ -427,12 +438,11 @@ class FittedMechanism(Mechanism):
         for option in self.options:
             check_known("key", option, [*parameter_names(type(self)), *allowed], limit=40)
 
-    def learn(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
+    def estimate(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
         """Fit the estimator to these rows, with its options and the defaults that it knows."""
-        kind = ESTIMATORS[self.estimator]
-        allowed = kind().get_params()
-        defaults = {name: value for name, value in defaults.items() if name in allowed}
-        return Learned(kind(**{**defaults, **self.options}), parents, values, rows)
+        estimator = ESTIMATORS[self.estimator]()
+        known = {name: defaults[name] for name in defaults if name in estimator.get_params()}
+        return Learned(estimator.set_params(**known | self.options), parents, values, rows)
 
 
 def parameter_names(kind: type[Mechanism]) -> list[str]:
@@ -448,38 +458,34 @@ class ConstantSampler(Mechanism):
 
     value: float | str
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Learn the levels of a text variable."""
         if isinstance(self.value, str):
             known = pd.Categorical([self.value]) if values is None else values
-            self.levels_ = self.own(known, pd.Categorical).dtype
+            self.levels_ = self.own(known, "levels").dtype
         self.column_ = as_column([self.value], self.levels_, f"variable {self.variable!r}")
-        return self
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
         """Return the constant."""
         return self.column_.repeat(noise.shape[1])
 
 
-#: How far from the mean, in standard deviations, a normal tail is computed by itself.
+#: How far from the mean, in standard deviations, a normal tail needs more care.
 FAR = 5
 
 
 def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
     """Turn uniforms into standard normal values between two bounds.
 
-    Between bounds that are both far from 0, by logarithms of the lower tail's probabilities.
+    Between bounds that are both far from 0, by SciPy's slower function for tails.
 
     Examples
     --------
     >>> truncated_normal(np.array([0.0, 0.5, 1.0]), 30, 40).round(3).tolist()
     [30.0, 30.023, 40.0]
     """
-    if low > FAR:
-        return -truncated_normal(1 - noise, -high, -low)
-    if high < -FAR:
-        ratio = np.exp(log_ndtr(low) - log_ndtr(high))
-        return ndtri_exp(log_ndtr(high) + np.log(noise + (1 - noise) * ratio))
+    if low > FAR or high < -FAR:
+        return truncnorm.ppf(noise, low, high)
     low, high = ndtr(low), ndtr(high)
     return ndtri(low + noise * (high - low))
 
@@ -496,13 +502,12 @@ class GaussianVariable(Mechanism):
     round_result: bool = False
     bounds: Bounds | None = None
 
+    fitted_to: ClassVar = "numbers"
     noise_terms: ClassVar[int] = 1
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Learn mean and standard deviation."""
-        values = self.own(values, np.ndarray)
         self.mean_, self.deviation_ = values.mean(), values.std()
-        return self
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         """Return normal values within the bounds."""
@@ -527,11 +532,11 @@ def bounded(
 class MultinomialVariable(CategoricalMechanism):
     """A category with the table's frequencies."""
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    fitted_to: ClassVar = "levels"
+
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Count the levels."""
-        self.levels_ = self.own(values, pd.Categorical).dtype
         self.frequencies_ = np.bincount(values.codes, minlength=self.noise_terms) / len(values)
-        return self
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the frequencies, shape (1, levels): the same for everyone."""
@@ -541,11 +546,11 @@ class MultinomialVariable(CategoricalMechanism):
 class BernoulliVariable(MultinomialVariable):
     """A variable of two levels with the table's frequencies."""
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Count the two levels."""
-        if (found := len(self.own(values, pd.Categorical).categories)) != 2:
-            raise self.refusal(f"BernoulliVariable needs two levels, found {found}")
-        return super().fit(parents, values, seed)
+        if self.noise_terms != 2:
+            raise self.refusal(f"BernoulliVariable needs two levels, found {self.noise_terms}")
+        super().learn(parents, values, seed)
 
 
 # --- mechanisms of the previous value alone ----------------------------------------------
@@ -585,17 +590,16 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
     """
 
     estimator = "LogisticRegression"
+    fitted_to: ClassVar = "levels"
     seeded: ClassVar[bool] = False
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Fit the regression."""
-        self.levels_ = self.own(values, pd.Categorical).dtype
         if absent := len(set(values.categories).difference(values)):
             raise self.refusal(f"{absent} of its levels do not occur in the table")
         # 100 iterations, the library's default, do not converge on Adult. The state is for
         # those of its solvers that shuffle.
-        self.model_ = self.learn(parents, values.codes, max_iter=1000, random_state=0)
-        return self
+        self.model_ = self.estimate(parents, values.codes, max_iter=1000, random_state=0)
 
     def scores(self, parents: Parents) -> np.ndarray:
         """Return the log probability of each level up to a constant, shape (levels, n)."""
@@ -634,12 +638,11 @@ class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
     """
 
     estimator = "RandomForestClassifier"
+    fitted_to: ClassVar = "levels"
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Fit the forest."""
-        self.levels_ = self.own(values, pd.Categorical).dtype
-        self.model_ = self.learn(parents, values.codes, random_state=seed)
-        return self
+        self.model_ = self.estimate(parents, values.codes, random_state=seed)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the mean over trees of the leaf frequencies, shape (n, levels)."""
@@ -665,14 +668,14 @@ class GaussianRegressionSampler(FittedMechanism):
     bounds: Bounds | None = None
     std_mod: Annotated[float, Field(ge=0)] = 1.0
 
+    fitted_to: ClassVar = "numbers"
     noise_terms: ClassVar[int] = 1
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Fit the regression and measure its in-sample error."""
-        rows = self.rows(self.own(values, np.ndarray))
-        self.model_ = self.learn(parents, values, rows, random_state=seed)
+        rows = self.rows(values)
+        self.model_ = self.estimate(parents, values, rows, random_state=seed)
         self.error_ = float(np.sqrt(np.mean((values - self.predict(parents))[rows] ** 2)))
-        return self
 
     def rows(self, values: np.ndarray) -> slice | np.ndarray:
         """Say which records the regression is of."""
@@ -735,14 +738,14 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
 
     noise_terms: ClassVar[int] = 2
 
-    def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
+    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Fit classifier and regression."""
-        zero = ~self.rows(self.own(values, np.ndarray))
+        zero = ~self.rows(values)
         if zero.all() or not zero.any():
             found = f"found {zero.sum():,} zeros of {len(values):,}"
             raise self.refusal(f"{type(self).__name__} needs zeros and other values, {found}")
         self.is_zero_ = Learned(LogisticRegression(max_iter=1000), parents, zero)
-        return super().fit(parents, values, seed)
+        super().learn(parents, values, seed)
 
     def rows(self, values: np.ndarray) -> np.ndarray:
         """Return those that are not zero."""

@@ -11,7 +11,7 @@ changed.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import joblib
 import numpy as np
@@ -40,13 +40,6 @@ from lib.scm.spec import Specification
 
 #: Subjects simulated at a time where all do not fit into memory; no result depends on it.
 BLOCK = 50_000
-
-
-def fit_mechanism(
-    mechanism: Mechanism, parents: Parents, values: Column | None, seed: int
-) -> Mechanism:
-    """Fit one mechanism to columns of the table: the unit of work of :meth:`Simulator.fit`."""
-    return mechanism.fit(parents, values, seed)
 
 
 class Simulator(BaseEstimator):
@@ -90,16 +83,8 @@ class Simulator(BaseEstimator):
         self.specification = specification
         self.coupling = coupling
 
-    @classmethod
-    def from_yaml(cls, path: str | os.PathLike, coupling: str = "gumbel", **options) -> "Simulator":
-        """Make a simulator of a specification file; see :meth:`Specification.from_yaml`."""
-        return cls(Specification.from_yaml(path, **options), coupling)
-
     def fit(
-        self,
-        table: pd.DataFrame,
-        seed: int = 0,
-        fit_mechanism: Callable[..., Mechanism] = fit_mechanism,
+        self, table: pd.DataFrame, seed: int = 0, fit: Callable[..., Mechanism] = Mechanism.fit
     ) -> Self:
         """Fit every mechanism that learns from data.
 
@@ -110,8 +95,8 @@ class Simulator(BaseEstimator):
             columns are numbers; anything else is categorical. None may be missing.
         seed : int
             Of what is random in fitting; scikit-learn's `random_state` is this number.
-        fit_mechanism : callable
-            Stands in for :func:`fit_mechanism`, to keep what it returns, for example.
+        fit : callable
+            Stands in for :meth:`Mechanism.fit`, to keep what it returns, for example.
         """
         check_known("coupling", self.coupling, COUPLINGS)
         check(len(table) > 0, "the table must have rows", len(table))
@@ -125,7 +110,7 @@ class Simulator(BaseEstimator):
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
             parents = self._observed(mechanism, causes, columns)
             values = columns.get(mechanism.variable)
-            return fit_mechanism(mechanism, parents, values, seed if mechanism.seeded else 0)
+            return fit(mechanism, parents, values, seed if mechanism.seeded else 0)
 
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
@@ -220,25 +205,10 @@ class Simulator(BaseEstimator):
             for low in range(0, n, block)
         )
 
-    def to_parquet(
-        self,
-        path: str | os.PathLike,
-        *drawn,
-        report: Callable[[pd.DataFrame], Any] = lambda frame: None,
-        **options,
-    ) -> Path:
-        """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory.
-
-        After every block that is written, `report` is called with its frame.
-        """
-
-        def reported(blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            for frame in blocks:
-                yield frame
-                report(frame)
-
+    def to_parquet(self, path: str | os.PathLike, *drawn, **options) -> Path:
+        """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory."""
         with atomic_write(path) as beside:
-            write_parquet(beside, reported(self.blocks(*drawn, **options)))
+            write_parquet(beside, self.blocks(*drawn, **options))
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:

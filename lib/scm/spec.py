@@ -41,9 +41,6 @@ WITHOUT_MEANING = {
     "sampler": ("multi_class", "transformation"),
 }
 
-#: A parameter that a public file misspells, and what it means.
-MISSPELT = {"self.max_raise_frac": "max_raise_frac"}
-
 INITIAL = "#init_sampler"
 
 Vocabulary = Mapping[str, type[Mechanism]]
@@ -194,7 +191,6 @@ class Specification:
             if isinstance(value, str) and value.startswith("#"):
                 check_known(f"{where}, key {parameter!r}: reference", value, references)
                 value = references[value]
-            parameter = MISSPELT.get(parameter, parameter)
             (given if parameter in names else options)[parameter] = value
         if issubclass(kind, FittedMechanism):
             options = {"options": options}

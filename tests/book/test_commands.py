@@ -13,7 +13,7 @@ import pytest
 from lib import ROOT
 from lib.__main__ import main
 from lib.book import building, editions
-from lib.scm import Simulator
+from lib.scm import Simulator, Specification
 
 
 @pytest.fixture
@@ -195,7 +195,9 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
     done = ["--do", "light", "1", "-2.5", "--do", "water", "always", "none"]
     assert main([*SAMPLE, *options, *done]) == 0
     assert capsys.readouterr().out == "1,000 subjects × 3 steps: out.parquet\n"
-    simulator = Simulator.from_yaml("garden.yml").fit(pd.read_csv("plants.csv"), seed=2)
+    simulator = Simulator(Specification.from_yaml("garden.yml")).fit(
+        pd.read_csv("plants.csv"), seed=2
+    )
     expected = simulator.sample(
         1_000, horizon=3, seed=4, do={"light": {1: -2.5}, "water": {range(3): "none"}}
     )

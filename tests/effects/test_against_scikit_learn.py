@@ -63,7 +63,7 @@ def by_scikit_learn(observational, control, treated, adjustment):
     gain = (treated["income"] - control["income"]).to_numpy(float)
     found = {}
 
-    search = GridSearchCV(LogisticRegression(), {"C": PENALTIES}, cv=folds, scoring="roc_auc")
+    search = GridSearchCV(LogisticRegression(), {"C": PENALTIES}, cv=5, scoring="roc_auc")
     e = search.fit(z, a).predict_proba(z)[:, 1]
     found["ipw-lr"] = np.mean(a * y / e) - np.mean((1 - a) * y / (1 - e))
     found["ipww-lr"] = np.average(y, weights=a / e) - np.average(y, weights=(1 - a) / (1 - e))

@@ -82,7 +82,7 @@ def wide(table, values="value"):
 def test_table_says_who_is_right(tables):
     names = list(GRIDS["estimators"])
     found = benchmark(*tables, estimators=names, grids=GRIDS, **OPTIONS)
-    assert list(found) == ["study", "estimator", "metric", "value", "lower", "upper"]
+    assert list(found) == ["study", "estimator", "estimand", "metric", "value", "lower", "upper"]
     assert list(found["estimator"].unique()) == names
     table = wide(found).loc[names]
     assert table.loc["t", "R²"] > 0.9
@@ -236,7 +236,7 @@ def test_true_propensities_are_an_estimator_by_name(tables):
     known = pd.DataFrame({"No studies": 1 - chance, "Full-time studies": chance})
     table = benchmark(*tables, estimators=["ipw-true"], probabilities=known, **OPTIONS)
     assert wide(table)["AE"].item() < 1
-    assert set(table["metric"]) == {"ATE", "AE"}
+    assert set(table["metric"]) == {"ATE", "AE", "error"}
 
 
 def test_an_experiment_is_repeated_from_its_file(tables):

@@ -4,7 +4,12 @@ import warnings
 
 import pytest
 
-from lib.effects.estimator_files import PAPER, read_estimators, read_experiment
+from lib.effects.estimator_files import (
+    PAPER,
+    every_setting,
+    read_estimators,
+    read_experiment,
+)
 from lib.effects.estimators import ESTIMATORS
 from lib.errors import InputError
 
@@ -242,6 +247,15 @@ def test_keys_become_nested_parameters_of_scikit_learns():
     assert made.get_params()["control__grid"][0].keys() == {"learner__alpha"}
     made.set_params(treated__learner__fit_intercept=False, control__n_settings=3)
     assert made.treated.settings()[0].fit_intercept is False
+
+
+def test_every_setting_is_an_entry_of_its_own():
+    (search,) = read_estimators()["s-xgbr"].get_params(deep=False).values()
+    alone = read_estimators(every_setting("s-xgbr"))
+    assert [repr(setting) for setting in search.settings()] == [
+        repr(made.outcome.learner) for made in alone.values()
+    ]
+    assert len(every_setting("t-rfr")["estimators"]) == 25, "of both arms"
 
 
 def test_other_libraries_are_imported_only_if_they_are_asked_for():

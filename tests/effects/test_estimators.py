@@ -20,7 +20,8 @@ from lib.effects.estimators import (
     TLearner,
     TruePropensityWeighting,
     XLearner,
-    ipw_means,
+    inverse_propensity_weights,
+    weighted_means,
 )
 from lib.effects.learners import Search, out_of_fold
 from lib.errors import InputError
@@ -37,13 +38,16 @@ def world():
 
 
 def test_ipw_by_hand_on_six_rows():
-    e = np.array([0.5, 0.25, 0.8, 0.5, 0.2, 1.0])
-    a = np.array([1, 1, 0, 0, 0, 1])
-    y = np.array([4.0, 1.0, 2.0, 6.0, 8.0, 1e9])  # the last drops out
-    treated, control = 4 / 0.5 + 1 / 0.25, 2 / 0.2 + 6 / 0.5 + 8 / 0.8
-    assert ipw_means(e, a, y, weighted=False) == pytest.approx((control / 6, treated / 6))
-    total = (1 / 0.2 + 1 / 0.5 + 1 / 0.8, 1 / 0.5 + 1 / 0.25)
-    assert ipw_means(e, a, y, True) == pytest.approx((control / total[0], treated / total[1]))
+    e = np.array([0.5, 0.25, 0.8, 0.5, 0.0, 1.0])
+    a = np.array([1, 1, 0, 0, 0, 0])
+    y = np.array([4.0, 1.0, 2.0, 6.0, 8.0, 1e9])  # the last, who was impossible, drops out
+    treated, control = 4 / 0.5 + 1 / 0.25, 2 / 0.2 + 6 / 0.5 + 8
+    weights = inverse_propensity_weights(a, e)
+    assert weighted_means(weights, a, y, False)[0] == pytest.approx([control / 6, treated / 6])
+    total = (1 / 0.2 + 1 / 0.5 + 1, 1 / 0.5 + 1 / 0.25)
+    means, parts = weighted_means(weights, a, y)
+    assert means == pytest.approx([control / total[0], treated / total[1]])
+    assert parts[0] == pytest.approx(2 * (4 - means[1]) / total[1])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

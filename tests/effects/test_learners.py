@@ -8,11 +8,20 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler
+from sklearn.model_selection import GridSearchCV, KFold, ParameterSampler, StratifiedKFold
 
 from lib.effects import learners
 from lib.effects.estimators import RLearner, TLearner
-from lib.effects.learners import Search, as_search, fold_of, learner, watched
+from lib.effects.learners import (
+    Search,
+    as_search,
+    cross_validated,
+    fit,
+    fold_of,
+    learner,
+    rows_of,
+    watched,
+)
 from lib.errors import InputError
 
 
@@ -29,9 +38,12 @@ def data():
     return x, a, x[:, 0] * (1 + a) + 2 * rng.normal(size=103)
 
 
-def test_folds_are_those_of_scikit_learn():
-    for fold, (_, test) in enumerate(KFold(5).split(np.zeros(103))):
-        assert np.flatnonzero(fold_of(103) == fold).tolist() == test.tolist()
+@pytest.mark.parametrize("splitter", [KFold, StratifiedKFold])
+def test_folds_are_those_of_scikit_learn(data, splitter):
+    arm = data[1][:103]
+    found = fold_of(arm, stratified=splitter is StratifiedKFold)
+    for fold, (_, test) in enumerate(splitter(5).split(arm, arm)):
+        assert np.flatnonzero(found == fold).tolist() == test.tolist()
 
 
 def test_search_agrees_with_grid_search(data):
@@ -42,7 +54,7 @@ def test_search_agrees_with_grid_search(data):
     assert ours.best_estimator_.alpha == theirs.best_params_["alpha"]
     assert ours.best_score_ == pytest.approx(theirs.best_score_)
     model = LogisticRegression()
-    theirs = GridSearchCV(model, {"C": penalties}, cv=KFold(5), scoring="roc_auc").fit(x, a)
+    theirs = GridSearchCV(model, {"C": penalties}, cv=5, scoring="roc_auc").fit(x, a)
     ours = Search(model, {"learner__C": penalties}).fit(x, a)
     assert theirs.best_params_["C"] == ours.best_estimator_.C
     assert ours.best_score_ == pytest.approx(theirs.best_score_)
@@ -103,26 +115,32 @@ def steep():
     return x, (rng.random(400) < 0.5).astype(float), x[:, 0] * 3 + rng.normal(size=400)
 
 
-def test_raced_forests_choose_and_score_as_whole_ones(steep):
+def test_a_race_chooses_and_scores_as_an_exhaustive_search(steep, monkeypatch):
     x, _, y = steep
     leaves, forest = [1, 5, 60], RandomForestRegressor(60, random_state=0)
     theirs = GridSearchCV(forest, {"min_samples_leaf": leaves}, cv=KFold(5)).fit(x, y)
+    every = cross_validated(forests(leaves).settings(), rows_of(x, y))
+    assert 1 + every == pytest.approx(theirs.cv_results_["mean_test_score"], abs=1e-6)
+    fitted = []
+    monkeypatch.setattr(learners, "fit", lambda *rows: fitted.append(rows[0]) or fit(*rows))
     ours = forests(leaves).fit(x, y)
     assert ours.best_estimator_.min_samples_leaf == theirs.best_params_["min_samples_leaf"]
     assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=1e-6)
-    # Outside a race every score is that of the whole forest.
-    assert ours.scores(x, y) == pytest.approx(theirs.cv_results_["mean_test_score"], abs=1e-6)
+    assert [model.min_samples_leaf for model in fitted].count(60) == 1, "ruled out by one fold"
 
 
-def test_what_cannot_race_is_cross_validated_once(data, monkeypatch):
-    search = Search(Ridge(), {"learner__alpha": [1, 2]}).fit(data[0], data[2])
-    monkeypatch.setattr(learners, "predict", None)
-    assert search.scores(data[0], data[2]).max() == search.best_score_
+def test_a_race_is_lost_by_two_standard_errors():
+    rng = np.random.default_rng(0)
+    best, chance = rng.exponential(size=10_000), rng.normal(size=10_000)
+    chance = (chance - chance.mean()) / chance.std()  # a standard error of 0.01
+    losses = np.stack([best + 0.021 + chance, best + 0.019 + chance, best, best * 0])
+    assert learners._still_racing(np.array([0, 1, 2]), losses).tolist() == [1, 2]
+    assert learners._still_racing(np.array([2]), losses).tolist() == [2]
 
 
 def test_a_draw_is_no_race(steep, monkeypatch):
     """A forest that a race rules out may be the best of the pairs that a draw has left."""
-    monkeypatch.setattr("lib.effects.learners._first_trees", None)
+    monkeypatch.setattr("lib.effects.learners._still_racing", None)
     search = forests([1, 5, 60]).set_params(n_settings=2, seed=1)
     found = TLearner(search, search).fit(*steep)
     folds = []
@@ -167,7 +185,7 @@ def test_an_arm_in_one_fold_is_refused(data):
 
 def test_a_fold_without_variation_is_left_out(data):
     x, _, y = data
-    y = np.where(fold_of(103) == 2, 0.1, y)
+    y = np.where(fold_of(y) == 2, 0.1, y)
     alphas = [1e6, 0.1, 10.0]
     found = Search(Ridge(), {"learner__alpha": alphas}).fit(x, y)
     scores = {
@@ -237,12 +255,21 @@ def test_xgboost_takes_the_names_of_its_own():
 
 def test_too_few_rows_are_refused():
     with pytest.raises(InputError, match="5 folds need at least 5 rows: found 3"):
-        fold_of(3)
+        fold_of(np.zeros(3))
 
 
+def test_tables_sorted_by_treatment_have_both_arms_in_every_fold(data):
+    x, a, _ = data
+    order = np.argsort(a, kind="stable")
+    theirs = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=5, scoring="roc_auc")
+    ours = Search(LogisticRegression()).fit(x[order], a[order])
+    assert ours.best_score_ == pytest.approx(theirs.fit(x[order], a[order]).best_score_, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")
 def test_a_fold_of_one_arm_is_refused():
     with pytest.raises(InputError, match="a fold with one only"):
-        Search(LogisticRegression()).fit(np.zeros((10, 1)), np.repeat([0.0, 1.0], 5))
+        Search(LogisticRegression()).fit(np.zeros((10, 1)), np.repeat([0.0, 1.0], [7, 3]))
 
 
 def test_what_is_neither_chosen_nor_scored_is_not_cross_validated():

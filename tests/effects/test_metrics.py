@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
+from sklearn.utils import resample
 
 from lib.effects import Estimate, read_study
 from lib.effects.metrics import (
@@ -51,17 +52,24 @@ def test_weights_are_resampling_by_index(estimates):
     effects, truth, groups = estimates
     bootstraps = BLOCK + 7
     found = compare(effects, truth, groups, bootstraps=bootstraps, seed=6)
-    # Subjects are sorted by group before the counts are drawn.
-    order = np.argsort(groups, kind="stable")
     rng, drawn = np.random.default_rng(6), []
     for size in (BLOCK, 7):
         for rows in rng.integers(300, size=(size, 300)):
-            rows = order[rows]
             drawn.append(by_definition(effects[rows, 0], truth[rows], groups[rows]))
     drawn = pd.DataFrame(drawn)
     for name in drawn:
         expected = np.percentile(drawn[name], [2.5, 97.5])
         np.testing.assert_allclose(found[name][1:, 0], expected, err_msg=name)
+
+
+def test_without_a_seed_resamples_are_numbered_and_values_their_means(estimates):
+    effects, truth, groups = estimates
+    rows = [resample(np.arange(300), random_state=i) for i in range(BLOCK + 7)]
+    drawn = pd.DataFrame([by_definition(effects[i, 0], truth[i], groups[i]) for i in rows])
+    found = compare(effects, truth, groups, bootstraps=BLOCK + 7, seed=None)
+    for name in drawn:
+        expected = [drawn[name].mean(), *np.percentile(drawn[name], [2.5, 97.5])]
+        np.testing.assert_allclose(found[name][:, 0], expected, err_msg=name)
 
 
 def test_true_propensities_balance_the_arms():
@@ -106,22 +114,42 @@ def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
         "match": Estimate(7.0, None, "", np.nan, "", 0.0),
     }
     table = evaluate(study, found, bootstraps=20)
-    assert list(table) == ["estimator", "metric", "value", "lower", "upper"]
+    assert list(table) == ["estimator", "estimand", "metric", "value", "lower", "upper"]
     wide = table.pivot_table(index="metric", columns="estimator", values="value")
     assert set(wide.index) == {
-        *("cross-validation", *METRICS, *(f"{name}, truth" for name in METRICS))
+        *("cross-validation", "error", *METRICS, *(f"{name}, truth" for name in METRICS))
     }
     assert set(wide["match"].dropna().index) == {
-        *(*OF_AVERAGES, *(f"{name}, truth" for name in OF_AVERAGES))
+        *("error", *OF_AVERAGES, *(f"{name}, truth" for name in OF_AVERAGES))
     }
     for name, value in by_definition(effects, *estimates[1:]).items():
         assert wide.loc[name, "t"] == pytest.approx(value), name
     assert wide.loc["AE", "match"] - wide.loc["AE, truth", "match"] == pytest.approx(
         abs(7 - study.difference.mean()) - abs(7 - study.effects.mean())
     )
-    ends = table[table["metric"] != "cross-validation"]
+    ends = table[~table["metric"].isin(["cross-validation", "error"])]
     assert (ends["lower"] <= ends["upper"]).all()
     assert table.query("metric == 'cross-validation'")[["lower", "upper"]].isna().all(axis=None)
+
+
+def test_an_error_has_the_ends_of_the_interval_that_is_stated(estimates, study):
+    effects = estimates[0][:, 0]
+    low, high = study.effects - 3, study.effects + np.where(np.arange(300) < 30, -1, 3)
+    found = {
+        "t": Estimate(1.0, effects, "", np.nan, "", 0.0, 0.0, 4.0, low, high),
+        "match": Estimate(7.0, None, "", np.nan, "", 0.0),
+        "att": Estimate(7.0, None, "", np.nan, "", 0.0, estimand="ATT"),
+    }
+    table = evaluate(study, found, bootstraps=2).set_index(["estimator", "estimand", "metric"])
+    truth = study.effects.mean()
+    assert table.loc[("t", "ATE", "error")].tolist() == pytest.approx(
+        [1 - truth, -truth, 4 - truth]
+    )
+    assert table.loc[("match", "ATE", "error"), "value"] == pytest.approx(7 - truth)
+    assert table.loc[("match", "ATE", "error"), ["lower", "upper"]].isna().all()
+    assert ("att", "ATT", "error") not in table.index  # nobody knows who would have been treated
+    assert table.loc[("t", "CATE", "coverage"), "value"] == 0.9
+    assert table.loc[("t", "CATE", "width"), "value"] == pytest.approx(6 - 0.4)
 
 
 def test_a_metric_is_one_more_function(estimates, monkeypatch):

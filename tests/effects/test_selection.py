@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import r2_score
 
 from lib.effects.estimators import HIGHEST, LOWEST
 from lib.effects.selection import (
     Nuisances,
     criteria,
-    every_setting,
     nuisances,
     over_studies,
     trial,
@@ -209,20 +207,3 @@ def test_what_a_class_of_ones_own_gave_is_not_remembered(world, tmp_path, monkey
         scores.append(trial(study, candidates, outcome_model=LinearRegression()))
     assert scores[1].loc["mine", "R²"] < scores[0].loc["mine", "R²"] - 10
     assert (scores[1][CAUSAL] > scores[0][CAUSAL]).all(axis=None)
-
-
-def test_every_setting_is_marked_and_the_best_fit_comes_first():
-    rng = np.random.default_rng(0)
-    z, a = rng.normal(size=400), rng.random(400) < 0.5
-    seen = pd.DataFrame({"z": z, "taken": a.astype(int), "y": z + 2 * a})
-    effect = 2 + rng.normal(size=400)
-    names = {"adjustment": ["z"], "arms": (0, 1), "treatment": "taken", "outcome": "y"}
-    study = read_study(seen, seen.assign(y=0.0), seen.assign(y=effect), **names)
-    table = every_setting(study, "s-ridge")
-    assert len(table) == 11
-    assert table["cross-validation"].is_monotonic_decreasing
-    assert table.loc[0, "alpha"] == 0.01
-    assert table.loc[0, "R²"] == pytest.approx(r2_score(effect, np.full(400, 2)), abs=1e-3)
-    assert np.isfinite(every_setting(study, "s-rfr")["cross-validation"]).all(), "no race"
-    with pytest.raises(InputError, match="'t-ridge' must be an S-learner"):
-        every_setting(study, "t-ridge")

@@ -10,9 +10,7 @@ from lib.income.characteristics import (
     baseline_characteristics,
     cohort,
     compare,
-    published_characteristics,
-    published_effect,
-    published_fit_quality,
+    read_published,
     side_by_side,
 )
 
@@ -24,7 +22,9 @@ def adult():
 
 @pytest.mark.parametrize(("table", "facts"), [("Table 1", 36), ("Table 4", 209)])
 def test_the_adult_column_of_the_paper_is_reproduced_to_the_last_digit(adult, table, facts):
-    both = compare(adult, published_characteristics("Adult", f"paper, {table}"))
+    both = compare(
+        adult, read_published("characteristics", cohort="Adult", source=f"paper, {table}")
+    )
     assert len(both) == facts
     counts = both["statistic"] == "count"
     assert (both.loc[counts, "ours"] == both.loc[counts, "published"]).all()
@@ -34,14 +34,14 @@ def test_the_adult_column_of_the_paper_is_reproduced_to_the_last_digit(adult, ta
 
 
 def test_every_published_fact_about_adult_is_one_that_we_know(adult):
-    published = published_characteristics("Adult", "paper, Table 4")
+    published = read_published("characteristics", cohort="Adult", source="paper, Table 4")
     ours = set(adult[["variable", "level", "statistic"]].itertuples(index=False))
     assert set(published[["variable", "level", "statistic"]].itertuples(index=False)) == ours
 
 
 def test_published_counts_add_up_to_the_cohort():
     for name, subjects in [("Adult", 30_162), ("IncomeSCM-1.0", 50_000)]:
-        facts = published_characteristics(name, "paper, Table 4")
+        facts = read_published("characteristics", cohort=name, source="paper, Table 4")
         counts = facts[(facts["statistic"] == "count") & (facts["level"] != "")]
         assert (counts.groupby("variable")["value"].sum() == subjects).all()
 
@@ -69,20 +69,20 @@ def test_what_cannot_be_described_is_refused(frame, rule):
 
 def test_unknown_cohorts_and_sources_are_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"'Eve' is unknown: expected one of IncomeSCM-1.0, Adult"):
-        published_characteristics("Eve", "paper, Table 1")
+        read_published("characteristics", cohort="Eve", source="paper, Table 1")
     with pytest.raises(InputError, match="files' is unknown: expected one of paper, Table 4, pap"):
-        published_characteristics("Adult", "published files")
+        read_published("characteristics", cohort="Adult", source="published files")
     with pytest.raises(InputError, match="'hearsay' is unknown"):
-        published_effect("hearsay")
-    effect = published_effect("paper, caption of Table 2")
-    assert effect == {"average effect": 40_919.0}
+        read_published("effect", source="hearsay")
+    effect = read_published("effect", source="paper, caption of Table 2")
+    assert effect.to_numpy().tolist() == [["average effect", 40_919.0]]
 
 
 def test_fit_quality_is_kept_apart_from_characteristics():
-    assert published_fit_quality()["value"].tolist() == [
+    assert read_published("fit")["value"].tolist() == [
         0.68, 0.70, 0.81, 0.77, 0.92, 0.11, 0.28, 0.93,
     ]  # fmt: skip
-    facts = published_characteristics("IncomeSCM-1.0", "paper, Table 1")
+    facts = read_published("characteristics", cohort="IncomeSCM-1.0", source="paper, Table 1")
     assert set(facts["statistic"]) == {"count", "share", "mean", "lower quartile", "upper quartile"}
 
 

@@ -39,7 +39,9 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted(table):
-    return Simulator.from_yaml("data/specs/income_scm_1.0.yml", types=MECHANISMS).fit(table, seed=2)
+    return Simulator(Specification.from_yaml("data/specs/income_scm_1.0.yml", MECHANISMS)).fit(
+        table, seed=2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +128,7 @@ def test_education_rises_one_level_by_last_years_studies(fitted, world):
 def test_education_needs_adults_levels_in_order():
     with pytest.raises(
         InputError,
-        match=r"'education': EducationTransition is fitted to the levels Preschool, .* in this",
+        match=r"'education': EducationTransition is fitted to levels Preschool, .*, found levels ",
     ):
         EducationTransition("education").fit(Parents(), pd.Categorical(EDUCATION_LEVELS))
 

@@ -1,17 +1,24 @@
 """The paper's numbers, and what chance makes of the difference to ours."""
 
+import hashlib
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from lib.effects import estimate
+from lib.effects import estimate, evaluate
+from lib.effects.study import FULL_ADJUSTMENT
 from lib.errors import InputError
 from lib.income import draw_study, fitted_simulator
+from lib.income.characteristics import read_published
 from lib.income.published import (
+    SAMPLE,
     beside_other_samples,
     beside_the_paper,
     other_samples,
     published_metrics,
+    published_study,
 )
 
 
@@ -100,3 +107,51 @@ def test_nothing_was_published_for_another_set():
         InputError, match="adjustment 'some' is unknown: expected one of full, minimal"
     ):
         published_metrics("some")
+
+
+def test_the_sample_is_that_of_its_author():
+    readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
+    digests = dict(re.findall(r"`(\w+\.parquet)` .*`([0-9a-f]{64})`", readme))
+    files = {path.name: path.read_bytes() for path in SAMPLE.glob("*.parquet")}
+    assert digests == {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    study = published_study("minimal")
+    facts = read_published("effect", source="published files").set_index("quantity")["value"]
+    assert len(study.observational) == len(study.control) == 50_000
+    assert round(study.difference.mean()) == facts["average effect"] == 4614
+    assert round(study.difference.std()) == facts["standard deviation of the individual effect"]
+
+
+@pytest.mark.parametrize("adjustment", ["full", "minimal"])
+def test_on_its_sample_the_paper_is_repeated_to_the_dollar(adjustment):
+    study = published_study(adjustment)
+    names = ["ipw-lr", "ipww-lr", "s-ridge", "t-ridge", *["match-nn-eu"] * (adjustment == "full")]
+    found = estimate(study, names, selection="random", progress=False)
+    ours = evaluate(study, found, seed=None).set_index(["estimator", "metric"])
+    paper = published_metrics(adjustment).set_index(["estimator", "metric"])
+    columns, compared = ["value", "lower", "upper"], 0
+    for (name, metric), printed in paper[columns].iterrows():
+        # An R² of matching has no meaning that we know.
+        if name in names and (name, metric) != ("match-nn-eu", "cross-validation"):
+            digits = 0 if metric == "AE" else 2
+            told = ours.loc[(name, metric), columns].astype(float)
+            known = printed.notna()
+            assert told[known].round(digits).tolist() == printed[known].tolist(), (name, metric)
+            compared += 1
+    assert compared == {"full": 12, "minimal": 10}[adjustment]
+    if adjustment == "full":  # Table 3
+        assert ours.loc[("t-ridge", "R² by group"), "value"].round(2) == 0.02
+
+
+def test_boosted_trees_break_ties_by_the_order_of_columns_and_the_paper_by_its_own():
+    entry = {"estimator": "S-learner", "base_estimator": "xgbr", "label": "S"}
+    settings = {"base_estimator__eta": 0.1, "base_estimator__max_depth": 5}
+    grids = {"estimators": {"s-xgbr": entry | settings}}
+    paper = published_metrics().set_index(["estimator", "metric"]).loc[("s-xgbr", "AE")]
+    found = {}
+    for order, names in {"paper": FULL_ADJUSTMENT, "turned": FULL_ADJUSTMENT[::-1]}.items():
+        study = published_study(names)
+        estimates = estimate(study, ["s-xgbr"], grids=grids, scored=False, progress=False)
+        ours = evaluate(study, estimates, seed=None).set_index("metric")
+        found[order] = ours.loc["AE", ["value", "lower", "upper"]].astype(float).round().tolist()
+    assert found["paper"] == paper[["value", "lower", "upper"]].tolist()
+    assert abs(found["turned"][0] - paper["value"]) > 20

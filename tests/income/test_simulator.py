@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from lib.adult import EDUCATION_LEVELS, load_adult
 from lib.errors import InputError
 from lib.income import MECHANISMS, fitted_simulator
-from lib.scm import Simulator
+from lib.scm import Simulator, Specification
 from lib.scm.mechanisms import GaussianRegressionSampler, LogisticSampler
 
 N, HORIZON = 20_000, 7
@@ -166,7 +166,7 @@ def test_version_1_1_differs_where_it_should():
         if name != "education":
             table[name] = table[name].cat.remove_unused_categories()
     one, other = (
-        Simulator.from_yaml(f"data/specs/income_scm_{version}.yml", types=MECHANISMS)
+        Simulator(Specification.from_yaml(f"data/specs/income_scm_{version}.yml", MECHANISMS))
         .fit(table)
         .sample(n=N, horizon=2, seed=0)
         for version in ("1.0", "1.1")
@@ -209,11 +209,11 @@ variables:
     fitted = []
     for kind in (LogisticSampler, GaussianRegressionSampler):
 
-        def fit(self, *arguments, learn=kind.fit):
+        def learn(self, *arguments, learn=kind.learn):
             fitted.append(self.variable)
-            return learn(self, *arguments)
+            learn(self, *arguments)
 
-        monkeypatch.setattr(kind, "fit", fit)
+        monkeypatch.setattr(kind, "learn", learn)
 
     def found(**options):
         fitted.clear()
@@ -231,7 +231,9 @@ variables:
     assert again.set_params(coupling="gumbel").sample(**options).equals(first.sample(**options))
     other, were_fitted = found(seed=1)
     assert were_fitted == ["pay"]  # a logistic regression is the same with every seed
-    direct = Simulator.from_yaml(tmp_path / "model.yml", types=MECHANISMS).fit(table, seed=1)
+    direct = Simulator(Specification.from_yaml(tmp_path / "model.yml", MECHANISMS)).fit(
+        table, seed=1
+    )
     assert other.sample(**options).equals(direct.sample(**options))
     (tmp_path / "table.csv").write_text((tmp_path / "table.csv").read_text() + "40,a,40\n")
     assert found()[1] == ["job", "pay"]

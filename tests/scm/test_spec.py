@@ -331,7 +331,9 @@ def test_a_public_file_means_the_same_as_ours(tmp_path):
     for name in table.select_dtypes("category"):
         if name != "education":
             table[name] = table[name].cat.remove_unused_categories()
-    ours = Simulator.from_yaml("data/specs/income_scm_1.0.yml", types=MECHANISMS).fit(table, seed=3)
+    ours = Simulator(Specification.from_yaml("data/specs/income_scm_1.0.yml", MECHANISMS)).fit(
+        table, seed=3
+    )
     with pytest.warns(UserWarning, match="has no meaning here"):
         public = Simulator(from_text(tmp_path, public_file()))
     with warnings.catch_warnings():

@@ -1,0 +1,62 @@
+r"""What an average effect is an average over: everybody, the treated, those who might do either.
+
+With :math:`p_0(z), p_1(z)` the true probabilities of the two arms, and :math:`\tau(z)` the
+conditional effect, an estimand is a weighting :math:`h` of subjects,
+
+.. math:: \tau_h = \frac{E[h(p_0, p_1)\,\tau(Z)]}{E[h(p_0, p_1)]} \quad \text{[1]_},
+
+References
+----------
+.. [1] Li, F., Morgan, K. L. and Zaslavsky, A. M. (2018). Balancing covariates via propensity
+   score weighting. Journal of the American Statistical Association 113(521).
+.. [2] Crump, R. K. et al. (2009). Dealing with limited overlap in estimation of average
+   treatment effects. Biometrika 96(1).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from lib.effects.study import Study
+
+
+def _within(control, treated):
+    """Keep those who, of the two arms, take each with a probability of 0.1 or more [2]_."""
+    share = np.real(treated / (control + treated))
+    return (control + treated) * ((share >= 0.1) & (share <= 0.9))
+
+
+#: Name → the weights h, shape (m,), of subjects with these probabilities of the two arms. If there
+#: are no other arms, "ATE" and "ATE, two arms" are one. Each is a rational function between
+#: jumps, and takes complex numbers, by which estimators differentiate it.
+ESTIMANDS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "ATE": lambda control, treated: np.ones(len(control)),
+    "ATE, two arms": lambda control, treated: control + treated,
+    "ATE, trimmed": _within,
+    "ATT": lambda control, treated: treated,
+    "ATO": lambda control, treated: control * treated / (control + treated),
+}
+
+
+def average_effects(study: Study) -> pd.DataFrame:
+    r"""Average the effects of the test subjects as each estimand does.
+
+    Returned is one row an estimand, with columns `value` and `standard error`, in the unit of the
+    outcome; only "ATE" if the study does not know `test_probabilities`. Effects are the true ones,
+    or if they are not known, the sampled. The standard error is that of test subjects as a sample
+    of all,
+
+    .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
+    """
+    effects = study.difference if study.effects is None else study.effects
+    both, names = np.zeros((2, len(effects))), ["ATE"]
+    if study.test_probabilities is not None:
+        both, names = study.test_probabilities[list(study.arms)].to_numpy(float).T, ESTIMANDS
+    rows = {}
+    for name in names:
+        weights = ESTIMANDS[name](*both)
+        value = np.average(effects, weights=weights)
+        error = np.linalg.norm(weights * (effects - value)) / weights.sum()
+        rows[name] = {"value": value, "standard error": error}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("estimand")
