@@ -22,7 +22,8 @@ def commands() -> None:
 
     Every page is a notebook that was executed with certain parameters. `book` makes
     the whole book, `run` executes one notebook with the values you choose, and `pages`
-    lists the notebooks with their parameters. `sample` writes worlds of a simulator.
+    lists the notebooks with their parameters. `record` keeps tables
+    of an edition, or compares a fresh run with them. `sample` writes worlds of a simulator.
 
     \b
     examples:
@@ -133,6 +134,32 @@ def pages(edition: str) -> None:
             usual = f" (default: {as_source(parameter.default)})"
             changed = run.values[name] != parameter.default
             print(f"  {parameter.line(run.values[name])}{usual if changed else ''}")
+
+
+@commands.command()
+@click.argument("edition")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if a table differs.")
+def record(edition: str, only_check: bool) -> list[str]:
+    """Keep the tables that the executed pages of an edition have marked, for other pages to show.
+
+    They go to data/recorded, as CSV, with a run record for each page. Of each table it says
+    whether it is the same as the one kept before, to six digits of every number. A page that is
+    not up to date is named, and what was kept of it stays.
+
+    \b
+    examples:
+      python -m lib book --edition paper      make the pages
+      python -m lib record paper --check      does this run give what was kept?
+      python -m lib record paper              keep what it gives
+    """
+    from lib.book.editions import Book
+    from lib.book.keeping import keep
+
+    differences, problems = keep(edition, write=not only_check, book=Book())
+    for table, difference in differences.items():
+        print(f"{table}: {difference or 'the same'}")
+    differ = [table for table, difference in differences.items() if difference]
+    return problems + [f"{table} is not what was kept" for table in differ if only_check]
 
 
 @commands.command()

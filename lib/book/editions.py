@@ -31,6 +31,7 @@ class Book:
         self.notebooks = root / "notebooks"
         self.editions = root / "book" / "editions"
         self.executed = root / "book" / "executed"  # what papermill wrote, and the run records
+        self.recorded = root / "data" / "recorded"  # tables kept of editions
         self.index = root / "_build" / "html" / "index.html"
 
     def page(self, name: str) -> Path:

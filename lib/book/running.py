@@ -18,7 +18,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,10 @@ def read_record(run: Run) -> dict[str, Any] | None:
     return None
 
 
-def why_stale(run: Run) -> str | None:
+def why_stale(run: Run, but: Collection[str] = ()) -> str | None:
     """Say why a page has to be run, such as `lib changed`, or None if it is up to date.
+
+    Changes of `but` do not count.
 
     Examples
     --------
@@ -66,18 +68,22 @@ def why_stale(run: Run) -> str | None:
         return "not run yet"
     before, now = record["digests"], _digests(run) | {"page": _sha256(run.output)}
     changed = [what for what in now | before if now.get(what) != before.get(what)]
-    return f"{changed[0]} changed" if changed else None
+    return next((f"{what} changed" for what in changed if what not in but), None)
 
 
 def _digests(run: Run) -> dict[str, str]:
     """Return the digests of all that goes into a page."""
     texts = {name: value for name, value in run.values.items() if isinstance(value, str)}
     files = {f"file of {name}": os.path.join(run.folder, text) for name, text in texts.items()}
+    data = run.book.root / "data"
+    # Kept tables change whenever an edition is recorded, and matter only to those who read them.
+    reads_kept = b"recorded(" in run.notebook.read_bytes()
     return {
         "notebook": _sha256(run.notebook),
         "parameters": joblib.hash(run.values),
         "lib": folder_digest(run.book.root / "lib"),
-        "data": folder_digest(run.book.root / "data"),
+        "data": folder_digest(data, without=["recorded"]),
+        "kept tables": folder_digest(data / "recorded") if reads_kept else "not read",
         "versions": joblib.hash(versions()),
         # Unlike that of Path, this `isfile` takes any text.
         **{what: _sha256(Path(file)) for what, file in files.items() if os.path.isfile(file)},

@@ -5,15 +5,18 @@ quantities and :mod:`lib.ccr.brute_force`, both sides of the composition theorem
 and exact quantities and shares among samples.
 """
 
+import itertools
+import math
+
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import gammaincinv
 
 from lib.ccr.brute_force import enumerated_quantities
 from lib.ccr.exact import composed, exact_quantities
 from lib.ccr.reader import read
 from lib.ccr.tasks import Tasks
-from lib.ccr.worlds import World
+from lib.ccr.worlds import GOLDEN_WORLDS, World
 from lib.errors import check_count
 
 
@@ -36,25 +39,50 @@ def disagreements(tasks: Tasks) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def enumeration_error(world: World) -> float:
-    """Return the largest difference between exact and enumerated quantities of a world."""
-    exact, enumerated = exact_quantities(world), enumerated_quantities(world)
-    return float((exact - enumerated).abs().to_numpy().max())
+def largest_errors(world: World) -> dict[str, float]:
+    r"""Return how far the exact quantities, and the composition theorem, are from enumeration.
 
-
-def composition_error(world: World) -> float:
-    r"""Return how far the enumerated PNS departs from the composition theorem at most.
+    The first, `exact`, is the largest difference in any quantity of any pair. The second is
 
     .. math::
-        \max_{\text{paths}} \left| \prod_{(x, y) \in \text{path}} \mathrm{PNS}(x, y)
-        - \mathrm{PNS}(\text{root}, \text{leaf}) \right|,
+        \mathtt{composition} = \max_{\text{paths}} \left| \prod_{(x, y) \in \text{path}}
+        \mathrm{PNS}(x, y) - \mathrm{PNS}(\text{root}, \text{leaf}) \right|,
 
     with every PNS from :mod:`lib.ccr.brute_force`, which does not know the theorem.
     """
-    quantities = enumerated_quantities(world)
-    whole = quantities["PNS"].loc[world.chain.global_quantity]
+    enumerated = enumerated_quantities(world)
+    difference = (exact_quantities(world) - enumerated).abs().to_numpy().max()
+    pns = enumerated["PNS"].to_dict()
     paths = world.chain.compositions()
-    return max((abs(composed(quantities, path) - float(whole)) for path in paths), default=0.0)
+    products = (math.prod(pns[step] for step in itertools.pairwise(path)) for path in paths)
+    whole = pns[world.chain.global_quantity]
+    departure = max((abs(product - whole) for product in products), default=0.0)
+    return {"exact": float(difference), "composition": departure}
+
+
+def golden_quantities() -> pd.DataFrame:
+    """Return every PNS of the golden worlds, and every product that is a global one, found twice.
+
+    Of a product, `exact` and `enumerated` are made of such factors.
+
+    Examples
+    --------
+    >>> golden_quantities().loc["two links"].round(3)
+                             exact  enumerated
+    quantity
+    PNS(0, 1)                  0.8         0.8
+    PNS(0, 2)                  0.4         0.4
+    PNS(1, 2)                  0.5         0.5
+    PNS(0, 1) · PNS(1, 2)      0.4         0.4
+    """
+    rows = {}
+    for name, world in GOLDEN_WORLDS.items():
+        exact, enumerated = exact_quantities(world), enumerated_quantities(world)
+        for path in (*world.chain.quantities, *world.chain.compositions()):
+            factors = [f"PNS({cause}, {effect})" for cause, effect in itertools.pairwise(path)]
+            found = {"exact": composed(exact, path), "enumerated": composed(enumerated, path)}
+            rows[name, " · ".join(factors)] = found
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["world", "quantity"])
 
 
 def convergence(
@@ -97,8 +125,9 @@ def convergence(
         )
         estimates = decides.reshape(repetitions, n).mean(axis=1)
         expected = np.sqrt(pns * (1 - pns) / n)
-        tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-        low, high = expected * np.sqrt(stats.chi2.ppf(tails, repetitions) / repetitions)
+        tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+        # Half a quantile of chi-squared with R degrees of freedom is one of a gamma with R / 2.
+        low, high = expected * np.sqrt(2 * gammaincinv(repetitions / 2, tails) / repetitions)
         error = np.sqrt(np.mean((estimates - pns) ** 2))
         rows.append({"n": n, "error": error, "expected": expected, "low": low, "high": high})
     return pd.DataFrame(rows).set_index("n")

@@ -27,7 +27,8 @@ true answers to the very same samples are known, so that luck is taken out:
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
 expects the same, has no variance at all for a reasoner without fault, and is what is
-compared. (``luck=True`` leaves it in, as the reference implementation does.)
+compared. To a difference that does not depend on the samples, such as none at all, it adds
+their luck. (``luck=True`` leaves the estimate as it is, as the reference implementation does.)
 
 **Internal consistency** compares a reasoner with itself only: along a path of the cut
 tree, the RAE of its global quantity and its product is at most `multiplier` times the
@@ -55,6 +56,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from lib.ccr.answers import UNPARSEABLE, checked
 from lib.ccr.exact import COLUMNS
@@ -79,6 +81,10 @@ METRICS: dict[str, Callable[..., np.ndarray]] = {
 
 #: The cells of the taxonomy: external validity, and internal consistency.
 CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
+
+
+#: Of products of small matrices, threads wait for each other longer than they work.
+one_thread = threadpool_limits.wrap(limits=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +146,7 @@ class Scores:
         check(0 < self.level < 1, "level must lie between 0 and 1", self.level)
 
     @cached_property
+    @one_thread
     def accuracy(self) -> pd.DataFrame:
         """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
@@ -219,6 +226,7 @@ class Scores:
         return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
     @cached_property
+    @one_thread
     def _estimated(self) -> list[tuple[Task, np.ndarray, np.ndarray, np.ndarray]]:
         """The estimates from answers, from labels, and what is compared with the truth.
 

@@ -18,6 +18,7 @@ import numpy as np
 from lib import ROOT
 from lib.ccr.theme import Draw, Node, Theme, lettered
 from lib.ccr.worlds import World
+from lib.errors import check
 from lib.files import read_yaml
 from lib.noise import uniforms
 
@@ -46,7 +47,10 @@ class Story:
     @cached_property
     def nodes(self) -> list[Node]:
         """The nodes as they appear in this story."""
-        return self.theme.nodes(self.world.chain.n_nodes, Draw(self.seed, f"{self.name}, nodes"))
+        n = self.world.chain.n_nodes
+        nodes = self.theme.nodes(n, Draw(self.seed, f"{self.name}, nodes"))
+        check(len(nodes) == n, f"theme {self.theme.name!r} must tell each of {n} nodes", len(nodes))
+        return nodes
 
     @property
     def rules(self) -> list[tuple[str, str]]:

@@ -329,9 +329,8 @@ class Setting:
         check_count("n_samples", self.n_samples, least=1)
         met = is_count(self.n_wordings, 1) and self.n_wordings <= len(WORDINGS)
         check(met, f"n_wordings must be a whole number from 1 to {len(WORDINGS)}", self.n_wordings)
-        rule = "must be at least 0 and below"
-        check(0 <= self.least_pns < 1, f"least_pns {rule} 1", self.least_pns)
-        check(0 <= self.balance < 0.5, f"balance {rule} 0.5", self.balance)
+        check(0 <= self.least_pns < 1, "least_pns must be at least 0 and below 1", self.least_pns)
+        check(0 <= self.balance < 0.5, "balance must be at least 0 and below 0.5", self.balance)
         met = len(self.probabilities) > 0 and all(0 < p < 1 for p in self.probabilities)
         check(met, "probabilities must lie between 0 and 1", self.probabilities)
 

@@ -198,7 +198,11 @@ def find_theme(name: str | Theme) -> Theme:
     Traceback (most recent call last):
     lib.errors.InputError: theme 'candy' is unknown: expected ...candy_party...
     """
-    if isinstance(name, Theme):
-        return name
-    check_known("theme", name, themes())
-    return themes()[name]
+    if not isinstance(name, Theme):
+        check_known("theme", name, themes())
+        return themes()[name]
+    needed = ("name", "openings", "closing")
+    stated = [attribute for attribute in needed if getattr(name, attribute, None)]
+    rule = f"theme {type(name).__name__} must state its {', '.join(needed)}"
+    check(len(stated) == len(needed), rule, stated)
+    return name

@@ -80,6 +80,19 @@ class World:
         return values
 
 
+_OPERATORS = ["and", "or", "and", "or", "and", "and", "or", "and"]
+
+#: Small worlds whose quantities are published. The first two are found by hand; in the last, the
+#: leaf follows the root only if none of nine noises is true, so with a probability of 0.2^9.
+GOLDEN_WORLDS = {
+    "one link": World(Chain([2]), ["and"] * 2, [0.5, 0.8]),
+    "two links": World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5]),
+    "three cycles": World(Chain([4, 3, 3]), _OPERATORS, [0.4, 0.5, 0.6, 0.7] * 2),
+    "both kinds": World(Chain([5, 4], ["cycle", "wheel"]), _OPERATORS, [0.4, 0.5, 0.6, 0.7] * 2),
+    "or only": World(Chain([4, 4, 4]), ["or"] * 10, [0.5] + [0.8] * 9),
+}
+
+
 def random_world(
     chain: Chain,
     causal_functions: str,

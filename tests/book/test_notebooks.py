@@ -70,6 +70,7 @@ SMALL = {
         "bootstraps": 50,
         "seed": 1,
     },
+    "published_sample": {"estimators": ["s-ridge"], "n_forests": 1, "seed": 1},
     "simulator_fitting": {"n_samples": 2_000, "sampling_seed": 5, "effect": "income"},
     "static_data_sets": {
         "n_samples": 20,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lib.ccr import agreement, generate
-from lib.ccr.agreement import composition_error, convergence, disagreements, enumeration_error
+from lib.ccr.agreement import convergence, disagreements, golden_quantities, largest_errors
 from lib.ccr.exact import exact_quantities
 from lib.ccr.graphs import Chain
 from lib.ccr.tasks import Tasks
@@ -37,8 +37,8 @@ def test_every_spoilt_label_is_found():
 
 
 def test_exact_and_enumerated_quantities_agree_up_to_rounding(world):
-    assert enumeration_error(world) < 1e-14
-    assert composition_error(world) < 1e-14
+    assert largest_errors(world)["exact"] < 1e-14
+    assert largest_errors(world)["composition"] < 1e-14
 
 
 def test_a_wrong_quantity_is_noticed(world, monkeypatch):
@@ -48,7 +48,8 @@ def test_a_wrong_quantity_is_noticed(world, monkeypatch):
         return quantities
 
     monkeypatch.setattr(agreement, "exact_quantities", slightly_wrong)
-    assert enumeration_error(world) == pytest.approx(1e-6, rel=1e-6)
+    assert largest_errors(world)["exact"] == pytest.approx(1e-6, rel=1e-6)
+    assert largest_errors(world)["composition"] < 1e-14
 
 
 def test_a_quantity_that_does_not_compose_is_noticed(world, monkeypatch):
@@ -56,11 +57,39 @@ def test_a_quantity_that_does_not_compose_is_noticed(world, monkeypatch):
     enumerated.loc[(0, 2), "PNS"] += 0.1
     monkeypatch.setattr(agreement, "enumerated_quantities", lambda world: enumerated)
     # 0 → 2 → 7 has the factor that is wrong, and PNS(2, 7) beside it.
-    assert composition_error(world) == pytest.approx(0.1 * enumerated["PNS"].loc[2, 7])
+    departure = 0.1 * enumerated["PNS"].loc[2, 7]
+    assert largest_errors(world)["composition"] == pytest.approx(departure)
 
 
 def test_a_single_component_has_nothing_to_compose():
-    assert composition_error(random_world(Chain([4]), "or", seed=0, name="one")) == 0
+    one = random_world(Chain([4]), "or", seed=0, name="one")
+    assert largest_errors(one)["composition"] == 0
+
+
+def test_golden_quantities_are_those_found_by_hand_and_both_oracles_agree():
+    golden = golden_quantities()
+    # An "and" lets a gain through if its noise is true, an "or" if it is false.
+    by_hand = {
+        ("one link", "PNS(0, 1)"): 0.8,
+        ("two links", "PNS(0, 2)"): 0.8 * (1 - 0.5),
+        # A node of the other operator than the sink's, next to the source, drops out.
+        ("three cycles", "PNS(5, 7)"): 0.7,
+        # On the cycle's long way, node 1 is true with the root; nodes 2 and 3 may stop that.
+        ("both kinds", "PNS(0, 4)"): 0.4 * (1 - (1 - 0.7) * (1 - 0.6)),
+        ("both kinds", "PNS(4, 7)"): 0.5 * 0.7,
+        ("or only", "PNS(0, 9)"): 0.2**9,
+    }
+    for key, value in by_hand.items():
+        assert golden["exact"][key] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(golden["enumerated"], golden["exact"], rtol=1e-9)
+    assert len(golden) == 1 + 4 + 9 + 4 + 9
+
+
+def test_every_product_of_a_golden_world_is_its_global_quantity():
+    for _, world in golden_quantities().groupby(level="world"):
+        products = world["exact"][world.index.get_level_values("quantity").str.contains("·")]
+        whole = world["exact"].min()  # no part has a smaller effect
+        assert products.to_numpy() == pytest.approx([whole] * len(products), rel=1e-12)
 
 
 def test_estimates_converge_at_the_rate_of_chance(world):

@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+import threadpoolctl
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
 from lib.ccr import generate
@@ -186,6 +187,47 @@ def test_luck_is_what_even_the_perfect_reasoner_has():
     assert (lucky["external"] == "invalid").mean() > 0.5
 
 
+def test_to_who_sees_no_effect_the_correction_brings_luck_in():
+    """As it is, its RAE is 1 by construction; corrected, it is what the true answers estimate."""
+    tasks = generate("candy_party", [3, 3], n_tasks=4, n_samples=100, seed=1, least_pns=0.05)
+    for luck in (True, False):
+        found = scores_of(tasks, "always yes", luck=luck, n_resamples=1).quantities
+        found = found.query("quantity == 'ATE'")
+        expected = 1 if luck else found["labels"] / found["exact"]
+        assert found["RAE"].to_numpy() == pytest.approx(np.broadcast_to(expected, len(found)))
+
+
+def test_the_correction_lowers_the_variance_of_who_goes_along_with_the_true_answers():
+    sets = [
+        generate("candy_party", [3, 3], n_samples=100, seed=3, first_task=task, least_pns=0.2)
+        for task in range(40)
+    ]
+    errors = {
+        luck: [
+            scores_of(one, "noisy at rate 0.05", luck=luck, n_resamples=1).quantities
+            for one in sets
+        ]
+        for luck in (True, False)
+    }
+    mean = {
+        luck: pd.concat(found).query("quantity == 'ATE'")["RAE"].mean()
+        for luck, found in errors.items()
+    }
+    assert mean[False] < 0.9 * mean[True]
+
+
+def test_compositions_of_a_noisy_reasoner_fit_by_the_formula():
+    """The external RAE approaches 1 - (1 - 2r)^m, the internal one 1 - (1 - 2r)^(m - 1)."""
+    rate, n = 0.1, 100_000
+    tasks = generate("candy_party", [3, 3, 3], n_samples=n, seed=3, least_pns=0.2)
+    found = Scores(tasks, noisy(rate).answers(tasks), n_resamples=1).compositions
+    m = found["path"].map(len) - 1
+    expected = 1 - (1 - 2 * rate) ** np.array([m, m - 1]).T
+    # Four standard errors of a share, for every factor, relative to the smallest effect.
+    close = 4 * 4 * np.sqrt(0.25 / n) / 0.2
+    assert found[["external RAE", "internal RAE"]].to_numpy() == pytest.approx(expected, abs=close)
+
+
 def test_a_noisy_reasoner_shrinks_its_effects_by_the_formula():
     tasks = generate("candy_party", [3, 3], n_samples=20_000, seed=3, least_pns=0.2)
     rate = 0.1
@@ -278,6 +320,20 @@ def test_tasks_that_keep_only_changed_prompts_have_accuracy_but_no_quantities():
     assert value(scores.accuracy, "unchanged", "accuracy")["prompts"] == 0
     with pytest.raises(InputError, match="quantities need both prompts of every pair"):
         _ = scores.quantities
+
+
+def test_scores_are_computed_in_one_thread(tasks, monkeypatch):
+    """Products of small matrices: more threads wait for each other longer than they work."""
+    seen, resamples = [], Scores._resamples
+
+    def observed(self, task):
+        seen.extend(pool["num_threads"] for pool in threadpoolctl.threadpool_info())
+        return resamples(self, task)
+
+    monkeypatch.setattr(Scores, "_resamples", observed)
+    scores = scores_of(tasks, "perfect")
+    assert len(scores.accuracy) and len(scores.quantities)
+    assert set(seen) == {1}
 
 
 def test_answering_twice_alike_changes_nothing(tasks):

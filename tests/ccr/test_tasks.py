@@ -154,6 +154,16 @@ def test_only_changed_keeps_what_the_intervention_changes():
     assert len(pairs) == len(changed) - len(changed.factual)
 
 
+def test_of_two_interventions_on_a_cause_one_changes_nothing():
+    """So whoever ignores interventions is right on at least half of these prompts."""
+    for theme in ("clinical_notes", "flower_garden"):
+        for task in generate(theme, [2, 4], n_tasks=4, n_samples=200).tasks:
+            changed = task.labels != task.before
+            of_true, of_false = (changed[task.keys[:, 1] == value] for value in (1, 0))
+            assert of_true.any() and of_false.any()
+            assert not (of_true & of_false).any()
+
+
 def test_the_reader_answers_what_the_flat_frames_ask():
     made = generate("candy_party", n_samples=3)
     for _, row in made.factual.iterrows():

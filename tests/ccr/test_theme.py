@@ -3,7 +3,8 @@ import sys
 import pytest
 
 import lib.ccr.themes
-from lib.ccr.theme import FRIENDS, Draw, counted, find_theme, lettered, themes
+from lib.ccr import generate, read
+from lib.ccr.theme import FRIENDS, Draw, Theme, counted, find_theme, lettered, themes
 from lib.errors import InputError
 
 NEW_THEME = '''
@@ -60,6 +61,33 @@ def test_a_file_without_a_theme_of_its_name_is_named(tmp_path, monkeypatch, last
 def test_an_unknown_theme_is_refused():
     with pytest.raises(InputError, match=r"theme 'candy' is unknown: expected .*candy_party, "):
         find_theme("candy")
+
+
+@pytest.mark.parametrize("missing", ["name", "openings", "closing"])
+def test_a_theme_must_state_its_attributes(missing):
+    stated = {"name": "lamps", "openings": ("Some lamps hang on one cable.",), "closing": "So."}
+    lamps = {"nodes": lambda self, n, draw: [], "holds": lambda self, own, text: None}
+    theme = type("Lamps", (Theme,), {**stated, **lamps, missing: ""})()
+    found = str([attribute for attribute in stated if attribute != missing])
+    for use in (find_theme, generate, lambda theme: read("A rule.", "Is it?", theme)):
+        with pytest.raises(InputError) as error:
+            use(theme)
+        assert (
+            str(error.value) == f"theme Lamps must state its name, openings, closing: found {found}"
+        )
+    delattr(type(theme), missing)
+    with pytest.raises(InputError, match="theme Lamps must state its name, openings, closing"):
+        find_theme(theme)
+
+
+def test_a_theme_that_tells_too_few_nodes_is_refused():
+    class Lamps(type(find_theme("candy_party"))):
+        def nodes(self, n, draw):
+            return super().nodes(min(n, 4), draw)
+
+    assert generate(Lamps(), [4], n_samples=1).contexts["text"].item()
+    with pytest.raises(InputError, match="theme 'candy_party' must tell each of 5 nodes: found 4"):
+        _ = generate(Lamps(), [5], n_samples=1).contexts
 
 
 def test_what_is_drawn_is_fixed_by_seed_name_and_order():

@@ -1,0 +1,211 @@
+"""A marked table goes from a notebook into files, and back onto a page, digit by digit."""
+
+import hashlib
+import json
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.__main__ import main
+from lib.book import editions, recorded, running
+from lib.book.building import build
+from lib.book.keeping import keep
+from lib.book.recorded import record
+from lib.errors import InputError
+
+TABLE = """\
+import pandas as pd
+from lib.book.recorded import record
+table = pd.DataFrame(
+    {"n": [n, 2], "share": [1 / 3, None], "level": ["None", "a, b"]},
+    index=pd.Index(["x", "y"], name="who"),
+)
+record("shares", table)
+print("after")
+"""
+
+
+@pytest.fixture
+def book(tiny_book, monkeypatch):
+    """The tiny book with a page that marks a table; notebooks read what was kept of it."""
+    tiny_book.add_notebook("marks", "n: int = 10\nn_samples: int = 1_000", TABLE)
+    tiny_book.add_edition(
+        "paper",
+        "about: x\npages:\n  - {page: small_sum, notebook: sums}\n"
+        "  - {page: big, notebook: marks, parameters: {n_samples: 50_000}}\n",
+    )
+    monkeypatch.setattr(recorded, "RECORDED", tiny_book.recorded)
+    return tiny_book
+
+
+@pytest.fixture
+def kept(book):
+    build("paper", render=False, book=book)
+    keep("paper", book=book)
+    return book
+
+
+def files(book) -> list[str]:
+    return sorted(
+        path.relative_to(book.recorded).as_posix() for path in book.recorded.glob("*/*/*")
+    )
+
+
+def test_a_mark_shows_the_table_and_holds_six_digits(kept):
+    notebook = nbformat.read(kept.page("big"), 4)
+    shown, after = notebook.cells[2].outputs
+    text = 'who,n,share,level\nx,10,0.333333,None\ny,2,,"a, b"\n'
+    assert shown.metadata == {"recorded": {"name": "shares", "text/csv": text}}
+    assert set(shown.data) == {"text/html", "text/plain"}, "all that the renderer knows"
+    assert '<table border="1" class="dataframe">' in shown.data["text/html"]
+    assert shown.data["text/plain"].splitlines()[0].split() == ["n", "share", "level"]
+    assert after.text == "after\n"
+
+
+def test_what_is_kept_is_table_and_run_record_and_nothing_of_this_machine(kept):
+    assert files(kept) == ["paper/big/run.json", "paper/big/shares.csv"]
+    run = json.loads((kept.recorded / "paper/big/run.json").read_text())
+    text = (kept.recorded / "paper/big/shares.csv").read_text()
+    assert text.startswith("who,n,share,level\n")
+    assert run["command"] == "python -m lib run marks -p n_samples 50_000"
+    assert run["parameters"] == {"n": 10, "n_samples": 50_000}
+    assert run["tables"] == {"shares": hashlib.sha256(text.encode()).hexdigest()}
+    assert (
+        run["date"]
+        == running.read_record(editions.load_edition("paper", kept)[1][1])["started"][:10]
+    )
+    assert set(run) == {"command", "parameters", "seconds", "versions", "date", "tables"}
+    assert str(kept.root) not in json.dumps(run)
+
+
+def test_it_is_read_as_it_was_under_a_label_that_says_how_it_came_to_be(kept):
+    found = recorded.recorded("big", "shares", index="who")
+    ((label, table),) = found.items()
+    assert label.startswith("n = 50,000, recorded 20")
+    expected = pd.DataFrame(
+        {"n": [10, 2], "share": [0.333333, np.nan], "level": ["None", "a, b"]},
+        index=pd.Index(["x", "y"], name="who"),
+    )
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+    said = found._repr_markdown_()
+    assert said.startswith("Another run, n = 50,000, recorded 20")
+    assert ": `python -m lib run marks -p n_samples 50_000` repeats it, in " in said
+    both = pd.concat({"this run": table, **found}, axis=1)
+    assert list(both.columns.get_level_values(0).unique()) == ["this run", label]
+
+
+def test_what_was_never_recorded_leaves_the_others_alone(kept):
+    for page, name in [("big", "moons"), ("moon", "shares")]:
+        found = recorded.recorded(page, name)
+        assert found == {}
+        assert found._repr_markdown_() == ""
+
+
+def test_a_changed_or_damaged_file_is_refused(kept):
+    path = kept.recorded / "paper/big/shares.csv"
+    path.write_text(path.read_text().replace("10", "11"))
+    with pytest.raises(
+        InputError, match=r"shares.csv is not what was recorded: `python -m lib rec"
+    ):
+        recorded.recorded("big", "shares")
+    path.with_name("run.json").write_text('{"tables": ')
+    with pytest.raises(InputError, match=r"shares.csv cannot be read: "):
+        recorded.recorded("big", "shares")
+
+
+@pytest.mark.parametrize("name", ["Shares", "../shares", "a b", "", "shares\n"])
+def test_a_name_that_is_no_file_name_is_refused(name):
+    with pytest.raises(InputError, match="must be like error_by_size: found"):
+        record(name, pd.DataFrame())
+
+
+def test_a_name_stands_for_one_table(book):
+    book.add_notebook("marks", "n: int = 1\nn_samples: int = 1", TABLE, 'record("shares", table)')
+    build("paper", render=False, book=book)
+    with pytest.raises(InputError, match="page big may record a name once: found 'shares'"):
+        keep("paper", book=book)
+    assert files(book) == []
+
+
+def test_a_fresh_run_is_compared_table_by_table(kept):
+    assert keep("paper", write=False, book=kept) == ({"big/shares": None}, [])
+    # The seventh digit does not count.
+    kept.add_notebook(
+        "marks", "n: int = 10\nn_samples: int = 1_000", TABLE.replace("1 / 3", "1 / 3 + 1e-8")
+    )
+    build("paper", render=False, book=kept)
+    assert keep("paper", write=False, book=kept) == ({"big/shares": None}, [])
+    other = TABLE.replace("1 / 3", "1 / 3 + 1e-5").replace('"shares"', '"moons"')
+    kept.add_notebook(
+        "marks", "n: int = 10\nn_samples: int = 1_000", TABLE.replace("1 / 3", "0.25") + other
+    )
+    build("paper", render=False, book=kept)
+    before = files(kept)
+    differences = {
+        "big/moons": "kept '', found 'who,n,share,level'",
+        "big/shares": "kept 'x,10,0.333333,None', found 'x,10,0.25,None'",
+    }
+    assert keep("paper", write=False, book=kept) == (differences, [])
+    assert files(kept) == before, "to compare writes nothing"
+    assert keep("paper", book=kept) == (differences, [])
+    assert keep("paper", book=kept) == (dict.fromkeys(differences), [])
+
+
+def test_what_is_no_longer_marked_is_no_longer_kept(kept):
+    kept.add_notebook("marks", "n: int = 10\nn_samples: int = 1_000", "1 + 1")
+    build("paper", render=False, book=kept)
+    gone = {"big/shares": "kept 'who,n,share,level', found ''"}
+    assert keep("paper", write=False, book=kept) == (gone, [])
+    assert keep("paper", book=kept) == (gone, [])
+    assert files(kept) == []
+
+
+def test_a_page_that_is_not_up_to_date_is_named_and_its_tables_stay(kept):
+    build("default", render=False, book=kept)  # small_sum with other values
+    (kept.root / "lib" / "code.py").write_text("two = 2\n")
+    before = {path: path.read_text() for path in kept.recorded.glob("*/*/*")}
+    stale = [
+        "small_sum is not up to date: parameters changed",
+        "big is not up to date: lib changed",
+    ]
+    assert keep("paper", book=kept) == ({}, stale)
+    assert {path: path.read_text() for path in kept.recorded.glob("*/*/*")} == before
+
+
+def test_only_a_page_that_reads_kept_tables_is_stale_when_they_change(kept):
+    kept.add_notebook(
+        "reads", "n: int = 1", "from lib.book.recorded import recorded", "recorded('a', 'b')"
+    )
+    kept.add_edition(
+        "paper",
+        "about: x\npages:\n  - {page: reads, notebook: reads}\n"
+        "  - {page: big, notebook: marks, parameters: {n_samples: 50_000}}\n",
+    )
+    build("paper", render=False, book=kept)
+    (kept.recorded / "paper/big/shares.csv").write_text("changed")
+    reads, marks = editions.load_edition("paper", kept)[1]
+    assert running.why_stale(marks) is None
+    assert running.why_stale(reads) == "kept tables changed"
+    assert running.why_stale(reads, but=["kept tables"]) is None, "so that it can be recorded"
+
+
+def test_the_command_says_what_is_the_same_and_fails_where_something_is_not(
+    kept, monkeypatch, capsys
+):
+    monkeypatch.setattr(editions, "Book", lambda: kept)
+    assert main(["record", "paper", "--check"]) == 0
+    assert capsys.readouterr().out == "big/shares: the same\n"
+    path = kept.recorded / "paper/big/shares.csv"
+    path.write_text(path.read_text().replace("10", "11"))
+    assert main(["record", "paper", "--check"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "big/shares: kept 'x,11,0.333333,None', found 'x,10,0.333333,None'\n"
+    assert shown.err == "error: big/shares is not what was kept\n"
+    assert main(["record", "paper"]) == 0
+    assert main(["record", "paper", "--check"]) == 0
+    (kept.root / "lib" / "code.py").write_text("two = 2\n")
+    assert main(["record", "paper"]) == 1
+    assert "error: big is not up to date: lib changed\n" in capsys.readouterr().err
+    assert main(["record", "pocket"]) == 2
