@@ -17,8 +17,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
+from lib import ROOT
 from lib.effects.learners import predict
 from lib.effects.study import Study
+
+#: Estimators that state intervals, with fixed settings.
+COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
 
 #: Of a normal distribution, 95 % lie within as many standard deviations.
 NORMAL = ndtri(0.975)
