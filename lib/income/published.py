@@ -1,4 +1,4 @@
-"""What was published: a sample, and the paper's Tables 2 and 3, to set a run beside."""
+"""What was published: a sample, and the tables of the paper, to set a run beside."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What was published, beside what we find."""
+"""The paper's numbers, and what chance makes of the difference to ours."""
 
 import hashlib
 import re
