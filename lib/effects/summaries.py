@@ -33,9 +33,9 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     Returned is one row an `estimator`, `estimand` and `metric`, with `value` and `standard error`:
     of averages, from the metric `error`, the `bias`, `standard deviation` and `RMSE`, `coverage`
     and `width` of intervals where some are stated, and `best`, the share of studies with the least
-    absolute error. Of conditional effects, "CATE", the mean `R²`, against the true effects if they
-    are known, `best`, the share with the largest, and mean `coverage` and `width`. Between equals
-    both are best.
+    absolute error. Of conditional effects, "CATE", the mean `R²`, or `R², truth` if the true
+    effects are known, `best`, the share with the largest, and mean `coverage` and `width`. Between
+    equals, both are best.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     for (*who, metric), one in table.groupby(["estimator", "estimand", "metric"], sort=False):
         value, stated = one["value"], one.dropna(subset=["lower", "upper"])
         if metric != "error":
-            found = {metric.removesuffix(", truth"): _mean(value)}
+            found = {metric: _mean(value)}
         else:
             squares = (value - value.mean()) ** 2 * len(value) / (len(value) - 1)
             found = {"bias": _mean(value), "standard deviation": _root(squares)}
