@@ -2,7 +2,7 @@
 
 Run it from the project's folder::
 
-    .venv/bin/python benchmarks/effects.py             # everything, 80 minutes
+    .venv/bin/python benchmarks/effects.py             # everything, 15 minutes
     .venv/bin/python benchmarks/effects.py truth       # some of it
 
 The results of estimators are computed anew, in a folder of their own. The bounds are those that
