@@ -13,19 +13,15 @@ from typing import NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
-from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
 from lib.effects.estimator_files import GRIDS, PAPER, read_estimators
-from lib.effects.learners import Search, kept
+from lib.effects.intervals import NORMAL
+from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check, check_known
-
-#: Standard errors to either side of a 95 % interval by the normal distribution.
-NORMAL = ndtri(0.975)
 
 #: What a study may be told beside its three tables.
 FIELDS = [each.name for each in fields(Study)][3:]
@@ -69,6 +65,7 @@ def benchmark(
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool = True,
+    keep: bool = True,
     **of_study,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
@@ -88,6 +85,8 @@ def benchmark(
         Resamples of the test subjects; and the seed of these, of learners and of the search.
     n_jobs, progress : int, bool
         Estimators at work at a time; report each of them on standard error.
+    keep : bool
+        Keep every estimate on disk. Thousands of small ones are sooner found than kept.
     **of_study
         Fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
 
@@ -107,7 +106,7 @@ def benchmark(
     studies = [studies] if isinstance(studies, Study) else studies
     if of_study:
         studies = (replace(study, **of_study) for study in studies)
-    tables = list(benchmarks(studies, made, choose, bootstraps, seed, n_jobs, progress))
+    tables = list(benchmarks(studies, made, choose, bootstraps, seed, n_jobs, progress, keep))
     check(len(tables) > 0, "a benchmark needs a study", tables)
     return pd.concat(tables, ignore_index=True)
 
@@ -120,6 +119,7 @@ def benchmarks(
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool = True,
+    keep: bool = True,
 ) -> Iterator[pd.DataFrame]:
     """Yield the table of one study after another, as it is finished, see :func:`benchmark`.
 
@@ -131,7 +131,7 @@ def benchmarks(
     if choose == "once" and (first := next(studies, None)) is not None:
         estimators = with_settings_of(first, estimators, n_jobs)
         studies = itertools.chain([first], studies)
-    for k, (study, found) in enumerate(_estimates(studies, estimators, n_jobs, progress)):
+    for k, (study, found) in enumerate(_estimates(studies, estimators, n_jobs, progress, keep)):
         table = evaluate(study, found, bootstraps, seed)
         table.insert(0, "study", k)
         yield table
@@ -169,7 +169,9 @@ def _as_dict(estimators, **of_file) -> dict:
     return read_estimators(estimators=estimators, **of_file)
 
 
-def _estimates(studies, estimators: dict, n_jobs, progress) -> Iterator[tuple[Study, dict]]:
+def _estimates(
+    studies, estimators: dict, n_jobs, progress, keep=True
+) -> Iterator[tuple[Study, dict]]:
     """Yield each study with its estimates, in order."""
     at_work = collections.deque()
 
@@ -178,12 +180,13 @@ def _estimates(studies, estimators: dict, n_jobs, progress) -> Iterator[tuple[St
             rule = "a benchmark is of a study, of studies, or of three tables"
             check(isinstance(study, Study), rule, type(study).__name__)
             at_work.append(study)
-            data = study.covariates.to_numpy(), study.arm, study.outcomes
             for name, made in estimators.items():
                 # Estimators are sent to other processes by value, so that classes of a notebook
                 # arrive there.
-                run, ready = joblib.delayed(kept(_estimate, made)), _ready(name, made, study)
-                yield run(name, ready, *data, study.test_covariates.to_numpy())
+                run = kept(_estimate, made) if keep else _estimate.__wrapped__
+                data = study.covariates.to_numpy(), study.arm, study.outcomes
+                ready, of_test = _ready(name, made, study), study.test_covariates.to_numpy()
+                yield joblib.delayed(run)(name, ready, *data, of_test)
 
     results, names = {}, list(estimators)
     for found in joblib.Parallel(n_jobs, return_as="generator")(work()):
@@ -211,14 +214,10 @@ def _ready(name: str, estimator, study: Study):
 
 @cached
 def _settled(estimator, covariates, treatment, outcome):
-    slots = getattr(estimator, "slots", list)()
-    if not slots:
+    if not getattr(estimator, "slots", list)():
         return estimator
     with threadpool_limits(1):
-        fitted = copy.deepcopy(estimator).fit(covariates, treatment, outcome)
-    chosen = {slot: getattr(fitted, f"{slot}_") for slot in slots if hasattr(fitted, f"{slot}_")}
-    best = {slot: Search(clone(one.best_estimator_), scored=False) for slot, one in chosen.items()}
-    return clone(estimator).set_params(**best)
+        return copy.deepcopy(estimator).fit(covariates, treatment, outcome).settled()
 
 
 @cached
