@@ -15,7 +15,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -28,14 +27,9 @@ from lib.effects.study import ADJUSTMENT_SETS
 from lib.effects.summaries import over_studies
 from lib.income import draw_study, fitted_simulator
 from lib.income.published import (
-    beside_other_samples,
     beside_the_paper,
-    other_samples,
     published_metrics,
 )
-
-#: Seeds of the simulators of further samples, one each.
-FITS = (1, 2, 3, 4, 5, 6)
 
 #: Studies over which coverage is counted.
 STUDIES = 600
@@ -114,26 +108,10 @@ def coverage(folder: Path) -> Iterator[Finding]:
         )
 
 
-def samples(folder: Path, adjustment: str) -> Iterator[Finding]:
-    # The paper's simulator is a draw of its own, so every further sample has one as well.
-    simulators = (fitted_simulator(seed=seed) for seed in FITS)
-    more = other_samples(simulators, 50_000, adjustment)
-    print(f"\nfurther samples, {adjustment} adjustment set\n{more.round(3).to_string()}\n")
-    for (label, mark), row in beside_other_samples(more, adjustment).iterrows():
-        yield (
-            f"{adjustment}: {label}: the paper's {mark} ({row['paper']:,.2f}) within 95 % of "
-            "further samples",
-            f"{row['from']:,.2f} to {row['to']:,.2f}",
-            row["inside"],
-        )
-
-
 MEASUREMENTS = {
     "truth": truth,
     "coverage": coverage,
     "tables": tables,
-    "samples_full": partial(samples, adjustment="full"),
-    "samples_minimal": partial(samples, adjustment="minimal"),
 }
 
 

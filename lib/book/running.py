@@ -224,6 +224,9 @@ def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
 
     say = functools.partial(click.echo, err=True)
     stopping = threading.Event()
+    # Inherited by kernels. A page takes one core, since others run beside it: threads that wait
+    # for a core double the time. And no number depends on how many cores there are.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     # Threads do, because the work is done by the kernels, which are processes.
     with contextlib.ExitStack() as at_the_end, ThreadPoolExecutor(workers) as pool:
         for one in (signal.SIGINT, signal.SIGTERM):

@@ -29,6 +29,7 @@ References
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.metaestimators import available_if
 
 from lib.effects.estimands import tilted
@@ -244,37 +245,34 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
 
     def _fit(self, covariates, treatment, outcome):
         gain, often, noise = np.zeros((3, len(outcome)))
+        noise += np.nan  # of an arm of one, there is nobody else to tell it from
         for arm in (0, 1):
             here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
             matched = there[nearest(covariates[here], covariates[there])]
             gain[here] = (2 * arm - 1) * (outcome[here] - outcome[matched])
             often += np.bincount(matched, minlength=len(outcome))
-            alike = here[nearest(covariates[here], covariates[here], others_only=True)]
-            noise[here] = (outcome[here] - outcome[alike]) ** 2 / 2
+            if len(here) > 1:
+                search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(covariates[here])
+                alike = here[search.kneighbors(return_distance=False)[:, 0]]  # nobody is their own
+                noise[here] = (outcome[here] - outcome[alike]) ** 2 / 2
         self.ate_ = float(gain.mean())
         squares = (gain - self.ate_) ** 2 + (often**2 + often) * noise
         self.standard_error_ = float(squares.sum() ** 0.5 / len(outcome))
 
 
-def nearest(points: np.ndarray, others: np.ndarray, others_only=False) -> np.ndarray:
+def nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return for each point the first of the nearest others, in memory that does not grow with n².
-
-    With `others_only`, points and others are the same, and nobody is their own neighbour.
 
     Examples
     --------
     >>> nearest(np.array([[0.0], [4.0]]), np.array([[5.0], [1.0], [3.0]]))
     array([1, 0])
     """
-    found, rows = [], max(1, DISTANCES // len(others))
-    for start in range(0, len(points), rows):
-        # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM
-        # they are many, and whom they are matched with moves the effect.
-        distances = cdist(points[start : start + rows], others).round(12)
-        if others_only:
-            np.fill_diagonal(distances[:, start:], np.inf)
-        found.append(distances.argmin(axis=1))
-    return np.concatenate(found)
+    rows = max(1, DISTANCES // len(others))
+    blocks = (points[start : start + rows] for start in range(0, len(points), rows))
+    # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM they
+    # are many, and whom they are matched with moves the effect.
+    return np.concatenate([cdist(block, others).round(12).argmin(axis=1) for block in blocks])
 
 
 class SLearner(EffectEstimator, name="S-learner"):

@@ -19,6 +19,9 @@ References
    statistical methods. Statistics in Medicine 38(11), Table 6.
 """
 
+import math
+from collections.abc import Mapping
+
 import pandas as pd
 
 from lib.errors import check
@@ -30,18 +33,19 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     Returned is one row an `estimator`, `estimand` and `metric`, with `value` and `standard error`:
     of averages, from the metric `error`, the `bias`, `standard deviation` and `RMSE`, `coverage`
     and `width` of intervals where some are stated, and `best`, the share of studies with the least
-    absolute error. Of conditional effects, "CATE", the mean `R²`, against the true effects if they
-    are known, `best`, the share with the largest, and mean `coverage` and `width`. Between equals
-    both are best.
+    absolute error. Of conditional effects, "CATE", the mean `R²`, or `R², truth` if the true
+    effects are known, `best`, the share with the largest, and mean `coverage` and `width`. Between
+    equals, both are best.
 
     Examples
     --------
     >>> table = pd.DataFrame({"study": [0, 1], "estimator": "S", "estimand": "ATE"})
     >>> table = table.assign(metric="error", value=[1.0, 3.0], lower=[-1.0, 1.0], upper=[3.0, 5.0])
     >>> over_studies(table).set_index("metric")["value"].round(2).to_dict()
-    {'bias': 2.0, 'standard deviation': 1.41, 'RMSE': 2.24, 'best': 1.0, 'coverage': 0.5, 'width': 4.0}
+    {'bias': 2.0, 'standard deviation': 1.41, 'RMSE': 2.24, 'best': 1.0, 'coverage': 0.5, ...}
     """
-    check(table["study"].nunique() > 1, "a summary is of two studies or more", len(table))
+    n_studies = len(table["study"].unique())
+    check(n_studies > 1, "a summary is of two studies or more", n_studies)
     known = "R², truth" if (table["metric"] == "R², truth").any() else "R²"
     table = table[table["metric"].isin(["error", "coverage", "width", known])].copy()
     missed = table["value"].abs().where(table["metric"] == "error", -table["value"])
@@ -50,7 +54,7 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     for (*who, metric), one in table.groupby(["estimator", "estimand", "metric"], sort=False):
         value, stated = one["value"], one.dropna(subset=["lower", "upper"])
         if metric != "error":
-            found = {metric.removesuffix(", truth"): _mean(value)}
+            found = {metric: _mean(value)}
         else:
             squares = (value - value.mean()) ** 2 * len(value) / (len(value) - 1)
             found = {"bias": _mean(value), "standard deviation": _root(squares)}
@@ -71,8 +75,29 @@ def spread(table: pd.DataFrame) -> pd.DataFrame:
     It is as tidy as the table: `estimator`, `estimand`, `metric`, `value`, `lower` and `upper`.
     """
     metrics = table.groupby(["estimator", "estimand", "metric"], sort=False)["value"]
-    ends = metrics.quantile([0.5, 0.025, 0.975]).unstack(sort=False)
-    return ends.set_axis(["value", "lower", "upper"], axis=1).reset_index()
+    ends = {"value": 0.5, "lower": 0.025, "upper": 0.975}
+    return pd.DataFrame({end: metrics.quantile(q) for end, q in ends.items()}).reset_index()
+
+
+def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFrame:
+    """Lay a summary out as text, one row an estimator, standard errors behind ± in two digits.
+
+    `names` are what estimators are called.
+
+    Examples
+    --------
+    >>> rows = [("s", "ATE", "bias", -412.3, 35.2), ("s", "ATE", "best", 0.25, 0.0433)]
+    >>> columns = ["estimator", "estimand", "metric", "value", "standard error"]
+    >>> found = in_words(pd.DataFrame(rows, columns=columns), {"s": "S-learner"})
+    >>> found.loc["S-learner", "ATE"].to_dict()
+    {'bias': '-412 ± 35', 'best': '0.250 ± 0.043'}
+    """
+    texts, rows = [], ["estimator", "estimand"]
+    for value, error in zip(summary["value"], summary["standard error"], strict=True):
+        digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 2
+        texts.append(f"{value:,.{digits}f} ± {error:,.{digits}f}")
+    summary = summary.replace({"estimator": names}).assign(text=texts)
+    return summary.pivot_table("text", rows, "metric", "first", fill_value="", sort=False)
 
 
 def _mean(values: pd.Series) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 import json
 
+import nbformat
 import pytest
 
 from lib.book.building import build, status_table
@@ -47,6 +48,17 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     tiny_book.add_edition("default", f"about: x\npages:\n{edition.splitlines()[0]}\n")
     again = build("default", render=False, book=tiny_book)
     assert (again.ran, again.unchanged) == ([], ["small_sum"])
+
+
+@pytest.mark.parametrize("chosen", [None, "3"])
+def test_a_page_takes_one_core_unless_the_user_says_otherwise(tiny_book, monkeypatch, chosen):
+    monkeypatch.setenv("OMP_NUM_THREADS", chosen or "")
+    if chosen is None:
+        monkeypatch.delenv("OMP_NUM_THREADS")
+    tiny_book.add_notebook("sums", "n: int = 1", "import os\nos.environ['OMP_NUM_THREADS']")
+    build("default", render=False, book=tiny_book)
+    (output,) = nbformat.read(tiny_book.page("small_sum"), 4).cells[2].outputs
+    assert output.data["text/plain"] == repr(chosen or "1")
 
 
 def test_two_builds_at_once_are_refused(tiny_book):

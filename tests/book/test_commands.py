@@ -31,13 +31,13 @@ def test_help_answers_at_once_and_names_every_command():
         [sys.executable, "-X", "importtime", "-m", "lib", "--help"], capture_output=True, text=True
     )
     assert shown.returncode == 0
-    for word in ["book", "run", "pages", "examples:", "exit status"]:
+    for word in ["book", "run", "pages", "record", "examples:", "exit status"]:
         assert word in shown.stdout
     for heavy in ["papermill", "numpy", "pandas", "pydantic"]:
         assert heavy not in shown.stderr, "imported, and not needed to answer"
 
 
-@pytest.mark.parametrize("command", ["book", "run", "sample", "pages"])
+@pytest.mark.parametrize("command", ["book", "run", "sample", "pages", "record"])
 def test_each_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 5
@@ -72,6 +72,7 @@ def test_each_command_has_help(command, capsys):
             "error: workers must be a whole number of at least 1: found 0",
         ),
         (["pages", "--edition", "my.yml"], "error: edition my.yml does not exist"),
+        (["record", "pocket"], "error: edition 'pocket' is unknown: expected default"),
     ],
 )
 def test_what_breaks_a_rule_is_told_in_one_line_and_nothing_is_written(

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import re
 
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
+from lib import ROOT
 from lib.__main__ import main
 from lib.book import editions, recorded, running
 from lib.book.building import build
@@ -209,3 +211,32 @@ def test_the_command_says_what_is_the_same_and_fails_where_something_is_not(
     assert main(["record", "paper"]) == 1
     assert "error: big is not up to date: lib changed\n" in capsys.readouterr().err
     assert main(["record", "pocket"]) == 2
+
+
+KEPT = sorted((ROOT / "data" / "recorded").glob("*/*/*.csv"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_kept_tables_of_the_book_are_those_that_were_recorded(path):
+    page, edition = path.parent.name, path.parents[1].name
+    assert page in [run.page for run in editions.load_edition(edition)[1]]
+    ((_, table),) = recorded.recorded(page, path.stem, edition=edition).items()
+    assert len(table) > 0
+    run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
+    assert set(run["tables"]) == {other.stem for other in path.parent.glob("*.csv")}
+
+
+def test_the_kept_tables_of_the_book_are_small():
+    assert sum(path.stat().st_size for path in recorded.RECORDED.rglob("*.*")) < 1_000_000
+
+
+def test_notebooks_read_pages_and_tables_that_there_are():
+    """A misspelt one would be taken for one that was never recorded."""
+    pages = {run.page for run in editions.load_edition("paper")[1]}
+    for notebook in editions.BOOK.notebooks.glob("*.ipynb"):
+        cells = nbformat.read(notebook, 4).cells
+        source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        for page, name in re.findall(r'recorded\(\s*"(\w+)",\s*"(\w+)"', source):
+            assert page in pages, notebook
+            folder = recorded.RECORDED / "paper" / page
+            assert (folder / f"{name}.csv").exists() or not folder.exists(), notebook
