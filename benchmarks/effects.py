@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -25,14 +24,9 @@ from lib.effects.estimators import TruePropensityWeighting
 from lib.effects.study import ADJUSTMENT_SETS
 from lib.income import draw_study, fitted_simulator
 from lib.income.published import (
-    beside_other_samples,
     beside_the_paper,
-    other_samples,
     published_metrics,
 )
-
-#: Seeds of the simulators of further samples, one each.
-FITS = (1, 2, 3, 4, 5, 6)
 
 
 def truth(folder: Path) -> Iterator[Finding]:
@@ -89,25 +83,9 @@ def tables(folder: Path) -> Iterator[Finding]:
     )
 
 
-def samples(folder: Path, adjustment: str) -> Iterator[Finding]:
-    # The paper's simulator is a draw of its own, so every further sample has one as well.
-    simulators = (fitted_simulator(seed=seed) for seed in FITS)
-    more = other_samples(simulators, 50_000, adjustment)
-    print(f"\nfurther samples, {adjustment} adjustment set\n{more.round(3).to_string()}\n")
-    for (label, mark), row in beside_other_samples(more, adjustment).iterrows():
-        yield (
-            f"{adjustment}: {label}: the paper's {mark} ({row['paper']:,.2f}) within 95 % of "
-            "further samples",
-            f"{row['from']:,.2f} to {row['to']:,.2f}",
-            row["inside"],
-        )
-
-
 MEASUREMENTS = {
     "truth": truth,
     "tables": tables,
-    "samples_full": partial(samples, adjustment="full"),
-    "samples_minimal": partial(samples, adjustment="minimal"),
 }
 
 

@@ -9,7 +9,8 @@ name of a base learner stands for the learner, and `option__parameter` for a par
       models: rfr
       models__min_samples_leaf: 20
 
-A class of your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
+An entry of EconML with `inference: auto`, or another that its class knows, has intervals. A class
+of your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
 """
 
 import copy
@@ -19,6 +20,7 @@ import warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
 from lib.effects.learners import CLASSIFIER, LEARNERS, demanded, learner
 from lib.errors import InputError, check
@@ -36,8 +38,8 @@ OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
 class EconML(BaseEstimator):
     """An estimator of EconML, which calls covariates X and wants the outcome first."""
 
-    def __init__(self, estimator):
-        self.estimator = estimator
+    def __init__(self, estimator, inference=None):
+        self.estimator, self.inference = estimator, inference
 
     def fit(self, covariates, treatment, outcome):
         """Fit outcome and treatment given the covariates."""
@@ -49,13 +51,23 @@ class EconML(BaseEstimator):
                 outcome,
                 treatment.astype(int),
                 X=np.asarray(covariates, dtype=float),
-                inference=None,  # intervals of its own, which nothing here reads
+                inference=self.inference,
             )
         return self
 
     def effect(self, covariates):
         """Return the effect at covariates, shape (m,)."""
         return np.ravel(self.estimator_.effect(np.asarray(covariates, dtype=float)))
+
+    @available_if(lambda self: self.inference is not None)
+    def effect_interval(self, covariates):
+        """Return the ends of the intervals that EconML states of effects, (m,) each."""
+        return [np.ravel(end) for end in self.estimator_.effect_interval(covariates, alpha=0.05)]
+
+    @available_if(lambda self: self.inference is not None)
+    def average_interval(self, covariates):
+        """Return the ends of the interval that EconML states of the average effect."""
+        return self.estimator_.ate_interval(covariates, alpha=0.05)
 
     def takes_missing(self) -> bool:
         """Say no: EconML wants to be asked for a way."""
@@ -92,6 +104,7 @@ def adapted(name: str, options: dict, seed: int = 0):
     if name == "econml.dml:DML":  # it brings the intercept itself, and is wrong with a second one
         usual |= {"model_final": "ridge", "model_final__fit_intercept": False}
     options = usual | options
+    inference = options.pop("inference", None) if econml else None
     for key in [key for key, value in options.items() if value in tuple(LEARNERS)]:
         base = CLASSIFIER.get(options[key], options[key]) if key in OF_TREATMENT else options[key]
         parameters = [other for other in options if other.startswith(f"{key}__")]
@@ -101,4 +114,4 @@ def adapted(name: str, options: dict, seed: int = 0):
         estimator = found(**options)
     except TypeError as error:
         raise InputError(f"{name} cannot be made: {error}") from error
-    return EconML(estimator) if econml else estimator
+    return EconML(estimator, inference) if econml else estimator

@@ -19,24 +19,42 @@ import numpy as np
 import pandas as pd
 
 from lib.effects.study import Study
+from lib.errors import check_known
+
+#: Name → the weight among those in the two arms, a function of the propensity: of all alike; of
+#: those who take either with a probability of 0.1 or more [2]_; of the treated; and of overlap,
+#: who count the more the harder it is to say what they will do [1]_.
+TILTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ATE, two arms": np.ones_like,
+    "ATE, trimmed": lambda e: np.where(np.abs(np.real(e) - 0.5) <= 0.4, 1.0, 0.0),
+    "ATT": lambda e: e,
+    "ATO": lambda e: e * (1 - e),
+}
 
 
-def _within(control, treated):
-    """Keep those who, of the two arms, take each with a probability of 0.1 or more [2]_."""
-    share = np.real(treated / (control + treated))
-    return (control + treated) * ((share >= 0.1) & (share <= 0.9))
+def _among_all(tilt):
+    return lambda control, treated: (control + treated) * tilt(treated / (control + treated))
 
 
-#: Name → the weights h, shape (m,), of subjects with these probabilities of the two arms. If there
-#: are no other arms, "ATE" and "ATE, two arms" are one. Each is a rational function between
-#: jumps, and takes complex numbers, by which estimators differentiate it.
+#: Name → the weights of subjects with these probabilities of the two arms, each of shape (m,).
+#: Where there are no other arms, "ATE" and "ATE, two arms" are one.
 ESTIMANDS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "ATE": lambda control, treated: np.ones(len(control)),
-    "ATE, two arms": lambda control, treated: control + treated,
-    "ATE, trimmed": _within,
-    "ATT": lambda control, treated: treated,
-    "ATO": lambda control, treated: control * treated / (control + treated),
+    **{name: _among_all(tilt) for name, tilt in TILTS.items()},
 }
+
+
+def tilted(name: str, propensities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tilts of propensities, and their derivatives, by a complex step.
+
+    Examples
+    --------
+    >>> tilted("ATO", np.array([0.5, 0.25]))
+    (array([0.25  , 0.1875]), array([0. , 0.5]))
+    """
+    check_known("estimand", name, TILTS)
+    found = TILTS[name](propensities + 1e-20j)
+    return found.real, found.imag / 1e-20
 
 
 def average_effects(study: Study) -> pd.DataFrame:

@@ -1,28 +1,27 @@
 """The benchmark: studies and estimators in, a tidy table of metrics out."""
 
+import collections
 import copy
+import itertools
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from typing import NamedTuple
 
 import joblib
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
 from lib.cache import cached
 from lib.effects.estimator_files import GRIDS, PAPER, read_estimators
+from lib.effects.intervals import NORMAL
 from lib.effects.learners import kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check, check_known
-
-#: Standard errors to either side of a 95 % interval by the normal distribution.
-NORMAL = ndtri(0.975)
 
 #: What a study may be told beside its three tables.
 FIELDS = [each.name for each in fields(Study)][3:]
@@ -61,10 +60,12 @@ def benchmark(
     grids: dict | str | os.PathLike = GRIDS,
     selection: str = "grid",
     n_settings: int = 20,
+    choose: str = "each",
     bootstraps: int = 1_000,
     seed: int = 0,
     n_jobs: int = 1,
     progress: bool = True,
+    keep: bool = True,
     **of_study,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
@@ -72,40 +73,68 @@ def benchmark(
     Parameters
     ----------
     studies : Study, iterable of Study, or the first of three tables
-        An iterable is taken one at a time. Three tables, or paths of CSV or Parquet files, are
-        the seen subjects, and the same other subjects without (`control`) and with the treatment
-        (`treated`).
+        An iterable is taken as studies are needed. Three tables, or paths of CSV or Parquet files,
+        are the seen subjects, and the same other subjects without (`control`) and with the
+        treatment (`treated`).
     estimators, grids, selection, n_settings
         See :func:`~lib.effects.estimator_files.read_estimators`; by default the paper's eleven,
         or all of the `grids` given.
+    choose : {"each", "once"}
+        Whether cross-validation chooses settings in each study, or in the first one for all.
     bootstraps, seed : int
         Resamples of the test subjects; and the seed of these, of learners and of the search.
     n_jobs, progress : int, bool
         Estimators at work at a time; report each of them on standard error.
+    keep : bool
+        Keep every estimate on disk. Thousands of small ones are sooner found than kept.
     **of_study
         Fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
 
     Returns
     -------
     pandas.DataFrame
-        `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
+        `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`: the
+        tables of :func:`benchmarks`, below each other.
         Tables, names and grids that break a rule are refused before any work starts.
     """
     for name in of_study:
         check_known("argument", name, FIELDS)
     names = PAPER if estimators is None and grids is GRIDS else estimators
-    made, tables = read_estimators(grids, names, selection, n_settings, seed), []
+    made = read_estimators(grids, names, selection, n_settings, seed)
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
-    for k, study in enumerate([studies] if isinstance(studies, Study) else studies):
-        rule = "a benchmark is of a study, of studies, or of three tables"
-        check(isinstance(study, Study), rule, type(study).__name__)
-        study = replace(study, **of_study) if of_study else study
-        found = estimate(study, made, n_jobs=n_jobs, progress=progress)
-        tables.append(evaluate(study, found, bootstraps, seed).assign(study=k))
+    studies = [studies] if isinstance(studies, Study) else studies
+    if of_study:
+        studies = (replace(study, **of_study) for study in studies)
+    tables = list(benchmarks(studies, made, choose, bootstraps, seed, n_jobs, progress, keep))
     check(len(tables) > 0, "a benchmark needs a study", tables)
-    table = pd.concat(tables, ignore_index=True)
-    return table[["study", *table.columns.drop("study")]]
+    return pd.concat(tables, ignore_index=True)
+
+
+def benchmarks(
+    studies: Iterable[Study],
+    estimators=PAPER,
+    choose: str = "each",
+    bootstraps: int = 1_000,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: bool = True,
+    keep: bool = True,
+) -> Iterator[pd.DataFrame]:
+    """Yield the table of one study after another, as it is finished, see :func:`benchmark`.
+
+    `estimators` are those of :func:`estimate`. Of studies that are drawn as they are needed, only
+    those at work are in memory.
+    """
+    check_known("choose", choose, ["each", "once"])
+    estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
+    if choose == "once" and (first := next(studies, None)) is not None:
+        estimators = with_settings_of(first, estimators, n_jobs)
+        studies = itertools.chain([first], studies)
+    for k, (study, found) in enumerate(_estimates(studies, estimators, n_jobs, progress, keep)):
+        table = evaluate(study, found, bootstraps, seed)
+        table.insert(0, "study", k)
+        yield table
 
 
 def estimate(
@@ -117,19 +146,58 @@ def estimate(
     :func:`~lib.effects.estimator_files.read_estimators`, or a dict, name → the estimator itself.
     Results of a class of your own are not kept, because its code is not ours to watch.
     """
-    if not isinstance(estimators, dict):
-        estimators = read_estimators(estimators=estimators, **of_file)
-    data = study.covariates.to_numpy(), study.arm, study.outcomes, study.test_covariates.to_numpy()
-    ready = {name: _ready(name, estimator, study) for name, estimator in estimators.items()}
-    # Estimators are sent to other processes by value, so that classes of a notebook arrive there.
-    work = (joblib.delayed(kept(_estimate, made))(k, made, *data) for k, made in ready.items())
-    finished, results = joblib.Parallel(n_jobs, return_as="generator")(work), {}
-    for name, found in zip(ready, finished, strict=True):
+    ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress)
+    return found
+
+
+def with_settings_of(study: Study, estimators=PAPER, n_jobs: int = 1, **of_file) -> dict:
+    """Return estimators with the settings that cross-validation in a study chooses, and no others.
+
+    `estimators` are those of :func:`estimate`. Where an estimator does not say what it has chosen,
+    as one of another library, it will choose again.
+    """
+    estimators = _as_dict(estimators, **of_file)
+    data, work = (study.covariates.to_numpy(), study.arm, study.outcomes), []
+    for name, made in estimators.items():
+        work.append(joblib.delayed(kept(_settled, made))(_ready(name, made, study), *data))
+    return dict(zip(estimators, joblib.Parallel(n_jobs)(work), strict=True))
+
+
+def _as_dict(estimators, **of_file) -> dict:
+    if isinstance(estimators, dict):
+        return estimators
+    return read_estimators(estimators=estimators, **of_file)
+
+
+def _estimates(
+    studies, estimators: dict, n_jobs, progress, keep=True
+) -> Iterator[tuple[Study, dict]]:
+    """Yield each study with its estimates, in order."""
+    at_work = collections.deque()
+
+    def work():
+        for study in studies:
+            rule = "a benchmark is of a study, of studies, or of three tables"
+            check(isinstance(study, Study), rule, type(study).__name__)
+            at_work.append(study)
+            for name, made in estimators.items():
+                # Estimators are sent to other processes by value, so that classes of a notebook
+                # arrive there.
+                run = kept(_estimate, made) if keep else _estimate.__wrapped__
+                data = study.covariates.to_numpy(), study.arm, study.outcomes
+                ready, of_test = _ready(name, made, study), study.test_covariates.to_numpy()
+                yield joblib.delayed(run)(name, ready, *data, of_test)
+
+    results, names = {}, list(estimators)
+    for found in joblib.Parallel(n_jobs, return_as="generator")(work()):
+        name = names[len(results)]
         results[name] = found
         if progress:
             spent = f"{found.seconds:,.0f} CPU s"
-            print(f"{len(results)} of {len(ready)}: {name}, {spent}", file=sys.stderr, flush=True)
-    return results
+            print(f"{len(results)} of {len(names)}: {name}, {spent}", file=sys.stderr, flush=True)
+        if len(results) == len(names):
+            yield at_work.popleft(), results
+            results = {}
 
 
 def _ready(name: str, estimator, study: Study):
@@ -142,6 +210,14 @@ def _ready(name: str, estimator, study: Study):
     if study.arm_probability is None:
         raise InputError(f"estimator {name!r} needs the true propensities: give probabilities")
     return copy.copy(estimator).set_params(probabilities=study.arm_probability)
+
+
+@cached
+def _settled(estimator, covariates, treatment, outcome):
+    if not getattr(estimator, "slots", list)():
+        return estimator
+    with threadpool_limits(1):
+        return copy.deepcopy(estimator).fit(covariates, treatment, outcome).settled()
 
 
 @cached

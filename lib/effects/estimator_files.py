@@ -10,8 +10,9 @@ to search::
       base_estimator__alpha: [0.1, 1, 10]
 
 `base_estimator` fills every slot. `base_estimator0` and `base_estimator1` are the arms;
-a slot can also be called by its own name, such as `propensity`. Once read, an entry is an
-estimator with a :class:`~lib.effects.learners.Search` in every slot, and its keys are
+a slot can also be called by its own name, such as `propensity`. `bootstrap: 200` wraps the
+estimator in a :class:`~lib.effects.intervals.Bootstrap` of as many resamples. Once read, an entry
+is an estimator with a :class:`~lib.effects.learners.Search` in every slot, and its keys are
 scikit-learn's: `base_estimator0__alpha` is `learner__alpha` in the grid of `control`.
 """
 
@@ -24,6 +25,7 @@ from sklearn.model_selection import ParameterGrid
 from lib import ROOT
 from lib.effects.adapter import adapted
 from lib.effects.estimators import DML, ESTIMATORS, Matching
+from lib.effects.intervals import Bootstrap
 from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
 from lib.errors import InputError, check, check_count, check_known, one_of
 from lib.files import read_yaml
@@ -91,13 +93,17 @@ def read_estimators(
             check_known("estimator", name, [*entries, *ESTIMATORS, "module:Class"], 60)
         entries.setdefault(name, {"estimator": name})
     for name, entry in entries.items():
-        options = {key: entry[key] for key in entry if key not in ("estimator", "label")}
+        own = ("estimator", "label", "bootstrap")
+        options = {key: entry[key] for key in entry if key not in own}
         kind = str(entry["estimator"])
         try:
             if ":" not in kind:
                 made[name] = _made(name, kind, options, of_search)
             elif name in names:  # other libraries take their time to import
                 made[name] = adapted(kind, options, seed)
+            if "bootstrap" in entry:
+                check_count("bootstrap", entry["bootstrap"], least=2)
+                made[name] = Bootstrap(made[name], entry["bootstrap"], seed)
         except InputError as error:
             raise InputError(f"estimator {name!r}: {error}") from None
     return {name: made[name] for name in names}

@@ -20,13 +20,21 @@ References
    effects. Electronic Journal of Statistics 17(2).
 .. [5] Chernozhukov, V. et al. (2018). Double/debiased machine learning for treatment and
    structural parameters. The Econometrics Journal 21(1).
+.. [6] Li, F., Morgan, K. L. and Zaslavsky, A. M. (2018). Balancing covariates via propensity
+   score weighting. Journal of the American Statistical Association 113(521).
+.. [7] Abadie, A. and Imbens, G. W. (2006). Large sample properties of matching estimators for
+   average treatment effects. Econometrica 74(1), Theorem 7.
 """
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.metaestimators import available_if
 
-from lib.effects.learners import as_search, demanded, fit_jointly, out_of_fold, rows_of
+from lib.effects.estimands import tilted
+from lib.effects.intervals import NORMAL, covariance, influence
+from lib.effects.learners import Search, as_search, demanded, fit_jointly, out_of_fold, rows_of
 from lib.errors import check
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
@@ -81,6 +89,29 @@ class EffectEstimator(BaseEstimator):
         """Say whether there is a way to take missing covariates."""
         return all(as_search(getattr(self, slot)).takes_missing() for slot in self.slots())
 
+    def settled(self) -> "EffectEstimator":
+        """Return an unfitted copy with the settings that `fit` has chosen."""
+        slots = [slot for slot in self.slots() if hasattr(self, f"{slot}_")]
+        best = [clone(getattr(self, f"{slot}_").best_estimator_) for slot in slots]
+        chosen = {slot: Search(one, scored=False) for slot, one in zip(slots, best, strict=True)}
+        return clone(self).set_params(**chosen)
+
+    @available_if(lambda self: getattr(self, "covariance_", None) is not None)
+    def effect_interval(self, covariates):
+        """Return the ends of 95 % intervals of effects, (m,) each, if a linear model says them."""
+        design = self._contrast(covariates)
+        half = NORMAL * np.sqrt(((design @ self.covariance_) * design).sum(axis=1))
+        return self.effect(covariates) - half, self.effect(covariates) + half
+
+    @available_if(lambda self: hasattr(self, "effect_interval"))
+    def average_interval(self, covariates):
+        """Return the ends of the interval of the average effect, that at the mean covariates."""
+        return np.ravel(self.effect_interval(covariates.mean(axis=0, keepdims=True)))
+
+    def _contrast(self, covariates) -> np.ndarray:
+        """Return how effects depend on the coefficients whose covariance is known."""
+        return np.column_stack([covariates, np.ones(len(covariates))])
+
     def in_words(self) -> str:
         """Say what every search chose."""
         searches = {
@@ -98,7 +129,12 @@ class IPW(EffectEstimator, name="IPWEstimator"):
                                        {\sum_{i: a_i = a} 1 / P(a \mid z_i)},
 
     and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not
-    clipped; a term whose propensity is 0 or 1 drops out, as in the reference.
+    clipped; a term whose propensity is 0 or 1 drops out, as in the reference. For another
+    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_.
+
+    The standard error, if propensities are those of logistic regression, is the stacked sandwich: a
+    subject's influence on the effect at given weights, and through the coefficients :math:`\beta`,
+    :math:`\phi_i + (\partial \hat\tau / \partial \beta)\,\phi_i^\beta`.
 
     Examples
     --------
@@ -107,28 +143,39 @@ class IPW(EffectEstimator, name="IPWEstimator"):
     """
 
     criterion = "AUC"
-    estimand = "ATE, two arms"
 
-    def __init__(self, propensity, weighted=False):
-        self.propensity, self.weighted = propensity, weighted
+    def __init__(self, propensity, weighted=False, estimand="ATE, two arms"):
+        self.propensity, self.weighted, self.estimand = propensity, weighted, estimand
 
     def _fit(self, covariates, treatment, outcome):
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         self.score_ = self.propensity_.best_score_
-        self.propensities_ = self.propensity_.predict(covariates)
-        weights = inverse_propensity_weights(treatment, self.propensities_)
-        (control, treated), _ = weighted_means(weights, treatment, outcome, self.weighted)
+        self.propensities_ = e = self.propensity_.predict(covariates)
+        tilt, slope = tilted(self.estimand, e)
+        inverse = inverse_propensity_weights(treatment, e)
+        total = None if self.weighted else tilt.sum()
+        (control, treated), moves = weighted_means(tilt * inverse, treatment, outcome, total)
         self.ate_ = treated - control
+        phi = influence(self.propensity_.best_estimator_, covariates, treatment)
+        if phi is not None:
+            # Of the log odds of the propensity, weights have this derivative.
+            steps = inverse * (slope * e * (1 - e) - tilt * (treatment - e))
+            parts = moves * tilt * inverse + phi @ ((moves * steps) @ self._contrast(covariates))
+            self.standard_error_ = float(parts.std() * len(parts) ** 0.5)
 
 
-def weighted_means(weights, treatment, outcome, normalised=True) -> tuple[list, np.ndarray]:
-    """Return the mean outcomes without and with the treatment, and each subject's part in them."""
-    means, parts = [], np.empty(len(outcome))
-    for arm in (treatment == 0, treatment == 1):
-        total = weights[arm].sum() if normalised else len(outcome)
-        means.append(float(weights[arm] @ outcome[arm] / total))
-        parts[arm] = weights[arm] * (outcome[arm] - means[-1]) / total
-    return means, parts
+def weighted_means(weights, treatment, outcome, total=None) -> tuple[list, np.ndarray]:
+    """Return the means of both arms, and the derivatives of their difference by the weights.
+
+    A `total` that is given divides the sums of both; by default it is that of an arm's weights.
+    """
+    means, moves = [], np.empty(len(outcome))
+    for arm in (0, 1):
+        here = treatment == arm
+        each = total or weights[here].sum()
+        means.append(float(weights[here] @ outcome[here] / each))
+        moves[here] = (2 * arm - 1) * (outcome[here] - (0 if total else means[-1])) / each
+    return means, moves
 
 
 def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
@@ -163,9 +210,9 @@ class TruePropensityWeighting(EffectEstimator):
         self.probabilities = probabilities
 
     def _fit(self, covariates, treatment, outcome):
-        means, parts = weighted_means(1 / self.probabilities, treatment, outcome)
+        means, moves = weighted_means(1 / self.probabilities, treatment, outcome)
         self.ate_ = means[1] - means[0]
-        self.standard_error_ = float(np.linalg.norm(parts))
+        self.standard_error_ = float(np.linalg.norm(moves / self.probabilities))
 
 
 class Matching(EffectEstimator, name="MatchingEstimator"):
@@ -175,6 +222,12 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
 
     where `j(i)` minimises the Euclidean distance of the encoded covariates [1]_. Of several
     who are equally near, it is the first.
+
+    The standard error is that of [7]_. With :math:`K_i` how often i is matched to somebody, and
+    :math:`l(i)` the nearest in the same arm,
+
+    .. math:: \frac1n \Bigl( \sum_i (\hat\tau_i - \hat\tau)^2
+        + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \Bigr)^{1/2}.
 
     Examples
     --------
@@ -191,12 +244,20 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         return False
 
     def _fit(self, covariates, treatment, outcome):
-        gain = np.empty(len(outcome))
+        gain, often, noise = np.zeros((3, len(outcome)))
+        noise += np.nan  # of an arm of one, there is nobody else to tell it from
         for arm in (0, 1):
-            here, there = treatment == arm, treatment != arm
-            matched = outcome[there][nearest(covariates[here], covariates[there])]
-            gain[here] = (2 * arm - 1) * (outcome[here] - matched)
+            here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
+            matched = there[nearest(covariates[here], covariates[there])]
+            gain[here] = (2 * arm - 1) * (outcome[here] - outcome[matched])
+            often += np.bincount(matched, minlength=len(outcome))
+            if len(here) > 1:
+                search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(covariates[here])
+                alike = here[search.kneighbors(return_distance=False)[:, 0]]  # nobody is their own
+                noise[here] = (outcome[here] - outcome[alike]) ** 2 / 2
         self.ate_ = float(gain.mean())
+        squares = (gain - self.ate_) ** 2 + (often**2 + often) * noise
+        self.standard_error_ = float(squares.sum() ** 0.5 / len(outcome))
 
 
 def nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -227,6 +288,11 @@ class SLearner(EffectEstimator, name="S-learner"):
         features = np.column_stack([covariates, treatment])
         self.outcome_ = as_search(self.outcome).fit(features, outcome)
         self.score_ = self.outcome_.best_score_
+        self.covariance_ = covariance((self.outcome_.best_estimator_, features, outcome))
+
+    def _contrast(self, covariates):
+        n, p = np.shape(covariates)
+        return np.tile([*[0.0] * p, 1.0, 0.0], (n, 1))
 
     def factual(self, covariates, treatment):
         """Return the expected outcome in the arm that is taken, shape (m,)."""
@@ -249,6 +315,9 @@ class TLearner(EffectEstimator, name="T-learner"):
 
     def _fit(self, covariates, treatment, outcome):
         self._fit_arms(covariates, treatment, outcome)
+        fits = enumerate([self.control_, self.treated_])
+        arms = [(one.best_estimator_, treatment == arm) for arm, one in fits]
+        self.covariance_ = covariance(*((one, covariates[i], outcome[i]) for one, i in arms))
 
     def factual(self, covariates, treatment):
         """Return the expected outcome in the arm that is taken, shape (m,)."""
@@ -324,6 +393,8 @@ class RLearner(EffectEstimator, name="R-learner"):
         ratio = outcome_residual[used] / treatment_residual[used]
         self.final_ = as_search(self.final, scored=False)
         self.final_.fit(covariates[used], ratio, weights[used])
+        final = self.final_.best_estimator_
+        self.covariance_ = covariance((final, covariates[used], ratio, weights[used]))
 
 
 class DML(RLearner, name="DMLCATEEstimator"):
@@ -351,17 +422,24 @@ class AIPW(EffectEstimator):
 
     It is consistent if either the outcomes or the propensities are. Propensities are kept
     within 0.01 and 0.99. The :math:`\psi_i` are in `scores_`.
+
+    For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0` with
+    :math:`\phi_i = h(\hat e_i)(\psi_i - \hat\tau)
+    + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)`, the influence function if
+    propensities are estimated; its standard error is that of the mean of these.
     """
 
-    estimand = "ATE, two arms"
-
-    def __init__(self, control, treated, propensity):
+    def __init__(self, control, treated, propensity, estimand="ATE, two arms"):
         self.control, self.treated, self.propensity = control, treated, propensity
+        self.estimand = estimand
 
     def _fit(self, covariates, treatment, outcome):
-        self._fit_scores(covariates, treatment, outcome)
-        self.ate_ = float(self.scores_.mean())
-        self.standard_error_ = float(self.scores_.std(ddof=1) / len(outcome) ** 0.5)
+        e, plugin = self._fit_scores(covariates, treatment, outcome)
+        tilt, slope = tilted(self.estimand, e)
+        surprise = slope * (treatment - e)
+        above, below = tilt * self.scores_ + surprise * plugin, tilt + surprise
+        self.ate_ = float(above.sum() / below.sum())
+        self.standard_error_ = float(np.linalg.norm(above - self.ate_ * below) / below.sum())
 
     def _fit_scores(self, covariates, treatment, outcome):
         self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
@@ -374,6 +452,7 @@ class AIPW(EffectEstimator):
         ]
         residual = outcome - np.where(treatment == 1, mu[1], mu[0])
         self.scores_ = mu[1] - mu[0] + (treatment - e) / (e * (1 - e)) * residual
+        return e, mu[1] - mu[0]
 
 
 class DRLearner(AIPW, name="DR-learner"):
@@ -382,15 +461,15 @@ class DRLearner(AIPW, name="DR-learner"):
     .. math:: \hat\tau(z) = \hat E[\psi \mid Z = z]
     """
 
-    estimand = "ATE"
-
     def __init__(self, control, treated, propensity, final):
-        super().__init__(control, treated, propensity)
+        super().__init__(control, treated, propensity, estimand="ATE")
         self.final = final
 
     def _fit(self, covariates, treatment, outcome):
         self._fit_scores(covariates, treatment, outcome)
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
+        fit = self.final_.best_estimator_, covariates, self.scores_
+        self.covariance_ = covariance(fit)
 
     def effect(self, covariates):
         """Return effects, shape (m,)."""

@@ -41,9 +41,9 @@ XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
 #: Folds of cross-validation and of cross-fitting (paper, Section 5).
 FOLDS = 5
 
-#: How many standard errors worse than the best, on the folds so far, a setting must be to be
-#: ruled out.
-CLEARLY_WORSE = 2
+#: How many standard errors worse than the best a setting must be to be ruled out, on the folds so
+#: far, or by the first trees of a forest.
+CLEARLY_WORSE, FIRST_TREES = 2, 10
 
 #: Packages whose code, or version, is part of the name of a result that is kept.
 WATCHED = {"lib", "sklearn", "xgboost", "econml", "numpy", "scipy"}
@@ -247,8 +247,9 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     """Return the AUC of every setting, or its R² less 1.
 
     In a race [1]_ of regression trees only the best is sure to have a score; one that was ruled out
-    early has that of minus infinity. Others do not race: their settings differ by little in most
-    rows, and by the same in all rows of a fold.
+    early has that of minus infinity. Forests are ruled out by their first trees, and what is left
+    fold by fold. Others do not race: their settings differ by little in most rows, and by the same
+    in all rows of a fold.
 
     References
     ----------
@@ -271,6 +272,9 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     if not used:
         check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", used)
         return np.array([np.nan])
+    if race and all(map(_is_large_forest, settings)):
+        first = [_by_tree(each, features, target, folds, weights, scale) for each in settings]
+        racing = _still_racing(racing, np.array(first))
     scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
     for fold in used:
         train, test = folds != fold, folds == fold
@@ -290,9 +294,30 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     return scores / (len(used) if classes else np.count_nonzero(scale > 0))
 
 
+def _is_large_forest(setting) -> bool:
+    return type(setting) is RandomForestRegressor and setting.n_estimators > 2 * FIRST_TREES
+
+
+def _by_tree(setting, features, target, folds, weights, scale) -> np.ndarray:
+    r"""Return what each of the first trees adds to the expected loss of the whole forest.
+
+    The expected squared error of B trees is :math:`E_\infty + V / B`, with V the variance between
+    trees. How it depends on chance is told by its derivative in the prediction of each tree.
+    """
+    few, losses = clone(setting).set_params(n_estimators=FIRST_TREES), np.zeros(FIRST_TREES)
+    for fold in np.unique(folds[scale[folds] > 0]):
+        train, test = folds != fold, folds == fold
+        forest = fit(few, features[train], target[train], weights[train])
+        trees = np.stack([tree.predict(features[test]) for tree in forest.estimators_])
+        apart, error = trees - trees.mean(axis=0), target[test] - trees.mean(axis=0)
+        gain = trees.var(axis=0, ddof=1) * (1 / FIRST_TREES - 1 / setting.n_estimators)
+        losses += (error**2 - gain - 2 * apart * error) @ weights[test] / scale[fold]
+    return losses / FIRST_TREES
+
+
 def _still_racing(racing: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Rule settings out whose losses, row by row, exceed those of the best beyond all chance."""
+    """Rule out settings whose losses, a row each, exceed those of the best beyond all chance."""
     losses = losses[racing]
     behind = losses - losses[losses.sum(axis=1).argmin()]
-    chance = behind.std(axis=1) * losses.shape[1] ** 0.5
+    chance = behind.std(axis=1, ddof=1) * losses.shape[1] ** 0.5
     return racing[behind.sum(axis=1) <= CLEARLY_WORSE * chance]

@@ -174,13 +174,13 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def over_studies(found: list[pd.DataFrame]) -> pd.DataFrame:
+def mean_verdicts(found: list[pd.DataFrame]) -> pd.DataFrame:
     """Average the :func:`verdicts` of independent studies, with 95 % intervals (Student's t).
 
     Examples
     --------
     >>> one = pd.DataFrame({"regret": [0.1], "rank correlation": [0.5]}, index=["R-loss"])
-    >>> over_studies([one, one + 0.2])[["regret lower", "regret", "regret upper"]].round(2)
+    >>> mean_verdicts([one, one + 0.2])[["regret lower", "regret", "regret upper"]].round(2)
             regret lower  regret  regret upper
     R-loss         -1.07     0.2          1.47
     """

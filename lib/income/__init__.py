@@ -1,6 +1,7 @@
 """What is particular to IncomeSCM, the simulator built on the Adult table."""
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 import joblib
@@ -14,7 +15,7 @@ from lib.income.mechanisms import MECHANISMS
 from lib.income.published import published_study
 from lib.income.study import draw_studies, draw_study
 from lib.scm import Simulator, Specification
-from lib.scm.mechanisms import Mechanism
+from lib.scm.mechanisms import Column, Mechanism, Parents
 
 __all__ = [
     "MECHANISMS",
@@ -34,6 +35,7 @@ def fitted_simulator(
     seed: int = 0,
     coupling: str = "gumbel",
     table: str | os.PathLike | None = None,
+    seeded: Collection[str] | None = None,
 ) -> Simulator:
     """Return a fitted simulator; the fit of each mechanism is kept on disk and made once.
 
@@ -48,6 +50,8 @@ def fitted_simulator(
         See :class:`~lib.scm.simulator.Simulator`.
     table : path-like, optional
         A CSV or Parquet file with a column for each variable; Adult by default.
+    seeded : collection of str, optional
+        Variables whose fits follow the seed, by default all; the others are those of seed 0.
 
     Raises
     ------
@@ -66,9 +70,16 @@ def fitted_simulator(
         check_known("specification", specification, [*shipped, "a path"])
     frame = load_adult() if table is None else read_table(table)
     model = Specification.from_yaml(path, MECHANISMS)
-    simulator = Simulator(model, coupling).fit(frame, seed, _fit)
+    for name in seeded or ():
+        check_known("variable", name, model.variables, limit=50)
+
+    def fit(mechanism: Mechanism, parents: Parents, values: Column | None, seed: int) -> Mechanism:
+        follows = seeded is None or mechanism.variable in seeded
+        return _fit(mechanism, parents, values, seed if follows else 0)
+
+    simulator = Simulator(model, coupling).fit(frame, seed, fit)
     # What made the fit: two loads of one simulator differ in their bytes.
-    simulator.recipe_ = joblib.hash([path.read_text(encoding="utf-8"), frame, seed])
+    simulator.recipe_ = joblib.hash([path.read_text(encoding="utf-8"), frame, seed, seeded])
     return simulator
 
 

@@ -53,12 +53,13 @@ def overlap(study: DrawnStudy, power: float) -> Study:
 
     γ = 0 is a lottery of all levels, γ = 1 the world as it is, and a larger one is sharper.
     """
-    tempered = study.probabilities**power
-    tempered = tempered.div(tempered.sum(axis=1), axis=0)
+    powers = [table**power for table in (study.probabilities, study.test_probabilities)]
+    tempered, of_test = (table.div(table.sum(axis=1), axis=0) for table in powers)
     policy = StochasticPolicy(lambda now, before: tempered.loc[now.index])
     drawn = {name: study.drawn[name] for name in ("n", "horizon", "seed")}
     world = study.drawn["simulator"].sample(**drawn, do={"studies": {TREATED_STEP: policy}})
-    return replace(study, observational=cohort(world), probabilities=tempered)
+    known = {"probabilities": tempered, "test_probabilities": of_test}
+    return replace(study, observational=cohort(world), **known)
 
 
 def missing(study: DrawnStudy, share: float, by: str | None = None) -> Study:

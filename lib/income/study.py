@@ -22,7 +22,8 @@ R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1) - Y(0))`, the *ceiling*.
 Steps are counted from 0; the paper's t is one higher.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,13 +31,16 @@ import pandas as pd
 
 from lib.cache import cached
 from lib.effects.study import ARMS, Study, TrueEffects
-from lib.errors import check_count, check_known
+from lib.errors import check, check_count, check_known
 from lib.income.characteristics import cohort
-from lib.scm import Simulator
+from lib.scm import Simulator, StochasticPolicy
 from lib.scm.simulator import BLOCK
 
 #: The step of the treatment.
 TREATED_STEP = 1
+
+#: Where several studies share their test subjects: seeds that nobody gives a study.
+OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1}
 
 #: Name of a data set → specification and horizon; the second is the reference's short variant.
 DATA_SETS = {
@@ -68,6 +72,7 @@ def draw_study(
     adjustment: str | Sequence[str] = "full",
     arms: tuple[str, str] = ARMS,
     truth_seed: int = 2,
+    lottery: Mapping[str, float] | None = None,
 ) -> DrawnStudy:
     """Draw who is seen, and the test subjects in both arms, with all that is true of them.
 
@@ -83,6 +88,8 @@ def draw_study(
         Of the seen world, of the two done ones, which share it, and of Monte-Carlo futures.
     repeats : int
         Monte-Carlo futures of each test subject; with none, true effects stay unknown.
+    lottery : mapping of str to float, optional
+        Probabilities of levels, by which the treatment is drawn instead of chosen.
 
     Notes
     -----
@@ -91,26 +98,33 @@ def draw_study(
     n_test = n if n_test is None else n_test
     drawn = dict(locals())
     check_count("horizon", horizon, least=TREATED_STEP + 1)
-    seen = _kept(_seen, simulator, n, horizon, seed)
-    done = _kept(_done, simulator, n_test, horizon, test_seed, arms, repeats, truth_seed)
+    seen = _kept(_seen, simulator, n, horizon, seed, lottery)
+    done = _kept(_done, simulator, n_test, horizon, test_seed, arms, repeats, truth_seed, lottery)
     return DrawnStudy(**seen, **done, adjustment=adjustment, arms=arms, drawn=drawn)
 
 
 def draw_studies(
-    simulator: Simulator, n: int, n_studies: int, seed: int = 0, **options
+    simulators: Simulator | Iterable[Simulator], n: int, seeds: Iterable[int], **options
 ) -> Iterator[DrawnStudy]:
-    """Draw two studies or more of other people each, with the same test subjects for all.
+    """Draw one study a seed, as it is needed, from one simulator or from several in turn.
 
-    `seed` gives every world its own, and more studies leave the first ones as they are; `options`
-    are others of :func:`draw_study`.
+    The seed is that of who is seen. The test subjects, and what is true of them, are the same for
+    all studies of a simulator; `options` are others of :func:`draw_study`.
     """
-    check_count("n_studies", n_studies, least=2)
-    test, futures, *seeds = np.random.SeedSequence(seed).generate_state(2 + n_studies).tolist()
-    first = draw_study(simulator, n, seed=seeds[0], test_seed=test, truth_seed=futures, **options)
-    yield first
-    for other in seeds[1:]:
-        seen = _kept(_seen, simulator, n, first.drawn["horizon"], other)
-        yield replace(first, **seen, drawn=first.drawn | {"seed": other})
+    simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
+    check(len(simulators) > 0, "studies need a simulator", simulators)
+    options, firsts = OF_TEST_SUBJECTS | options, {}
+    for place, seed in zip(itertools.cycle(range(len(simulators))), seeds, strict=False):
+        of_others = seed not in (options["test_seed"], options["truth_seed"])
+        check(of_others, "the seed of a study must not be that of its test subjects", seed)
+        if place not in firsts:
+            firsts[place] = draw_study(simulators[place], n, seed=seed, **options)
+            yield firsts[place]
+        else:
+            first = firsts[place]
+            drawn = first.drawn | {"seed": seed}
+            again = (drawn[name] for name in ("n", "horizon", "seed", "lottery"))
+            yield replace(first, **_kept(_seen, simulators[place], *again), drawn=drawn)
 
 
 def true_effects(
@@ -174,17 +188,26 @@ def _kept(draw, simulator, *arguments) -> dict:
 
 
 @cached
-def _seen(made_by, n, horizon, seed) -> dict:
-    world = made_by.simulator.sample(n, horizon, seed)
-    probabilities = made_by.simulator.probabilities("studies", world, TREATED_STEP)
-    return {"observational": cohort(world), "probabilities": probabilities}
+def _seen(made_by, n, horizon, seed, lottery) -> dict:
+    simulator, policy = made_by.simulator, {}
+    if lottery is not None:
+        policy = {"studies": {TREATED_STEP: StochasticPolicy(lottery)}}
+    world = simulator.sample(n, horizon, seed, policy)
+    return {"observational": cohort(world), "probabilities": _chances(simulator, world, lottery)}
 
 
 @cached
-def _done(made_by, n, horizon, seed, arms, repeats, truth_seed) -> dict:
+def _done(made_by, n, horizon, seed, arms, repeats, truth_seed, lottery) -> dict:
     simulator = made_by.simulator
     world = simulator.sample(n, TREATED_STEP + 1, seed)
     control, treated = map(cohort, _futures(simulator, world, horizon, seed, arms))
     again = (simulator, world, repeats, horizon, truth_seed, arms)
     truth = true_effects(*again) if repeats else None
-    return {"control": control, "treated": treated, "truth": truth}
+    chances = _chances(simulator, world, lottery)
+    return {"control": control, "treated": treated, "truth": truth, "test_probabilities": chances}
+
+
+def _chances(simulator, world, lottery) -> pd.DataFrame:
+    """Return the true probability of every level of studies, one row a subject of the world."""
+    chosen = simulator.probabilities("studies", world, TREATED_STEP)
+    return chosen if lottery is None else chosen.assign(**dict.fromkeys(chosen, 0.0) | lottery)

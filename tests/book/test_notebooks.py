@@ -63,6 +63,7 @@ SMALL = {
         "adjustment": "minimal",
         "seed": 1,
     },
+    "numbers": {"n_samples": 1_000, "n_truth": 100, "repeats": 3, "seed": 1},
     "other_libraries": {
         "n_samples": 800,
         "econml": ["x-forest", "econml.metalearners:SLearner"],

@@ -43,11 +43,12 @@ def test_ipw_by_hand_on_six_rows():
     y = np.array([4.0, 1.0, 2.0, 6.0, 8.0, 1e9])  # the last, who was impossible, drops out
     treated, control = 4 / 0.5 + 1 / 0.25, 2 / 0.2 + 6 / 0.5 + 8
     weights = inverse_propensity_weights(a, e)
-    assert weighted_means(weights, a, y, False)[0] == pytest.approx([control / 6, treated / 6])
+    assert weighted_means(weights, a, y, total=6)[0] == pytest.approx([control / 6, treated / 6])
     total = (1 / 0.2 + 1 / 0.5 + 1, 1 / 0.5 + 1 / 0.25)
-    means, parts = weighted_means(weights, a, y)
+    means, moves = weighted_means(weights, a, y)
     assert means == pytest.approx([control / total[0], treated / total[1]])
-    assert parts[0] == pytest.approx(2 * (4 - means[1]) / total[1])
+    assert moves[0] == pytest.approx((4 - means[1]) / total[1])
+    assert moves[2] == pytest.approx(-(2 - means[0]) / total[0])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

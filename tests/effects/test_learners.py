@@ -126,7 +126,31 @@ def test_a_race_chooses_and_scores_as_an_exhaustive_search(steep, monkeypatch):
     ours = forests(leaves).fit(x, y)
     assert ours.best_estimator_.min_samples_leaf == theirs.best_params_["min_samples_leaf"]
     assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=1e-6)
-    assert [model.min_samples_leaf for model in fitted].count(60) == 1, "ruled out by one fold"
+    of_60 = [model.n_estimators for model in fitted if model.min_samples_leaf == 60]
+    assert of_60 == [10] * 5, "ruled out by its first trees"
+    fitted.clear()
+    rounds = Search(
+        learner("xgbr", n_estimators=20),
+        {"learner__max_depth": [2, 3], "learner__eta": [0.3, 1.0, 1.5]},
+    )
+    exhaustive = cross_validated(rounds.settings(), rows_of(x, y))
+    fitted.clear()
+    rounds.fit(x, y)
+    assert rounds.best_score_ == 1 + exhaustive.max()
+    assert len(fitted) < 5 * 6, "some are ruled out by the first folds"
+
+
+def test_first_trees_foretell_the_loss_of_the_forest(steep):
+    """And each tree tells how the loss would change with it."""
+    x, _, y = steep
+    scale, *rows = rows_of(x, y)
+    forest = RandomForestRegressor(400, min_samples_leaf=2, random_state=1)
+    (whole,) = cross_validated([forest], (scale, *rows))
+    foretold = learners._by_tree(forest, *rows, scale)
+    chance = foretold.std(ddof=1) * 10**0.5
+    assert abs(foretold.sum() / 5 + whole) < 3 * chance / 5 < 0.02
+    (few,) = cross_validated([clone(forest).set_params(n_estimators=10)], (scale, *rows))
+    assert -few > -whole + 0.005, "ten trees are worse than four hundred"
 
 
 def test_a_race_is_lost_by_two_standard_errors():

@@ -12,8 +12,8 @@ from lib.effects.estimators import HIGHEST, LOWEST
 from lib.effects.selection import (
     Nuisances,
     criteria,
+    mean_verdicts,
     nuisances,
-    over_studies,
     trial,
     verdicts,
 )
@@ -154,7 +154,7 @@ def test_verdicts_compare_with_the_best_of_all_and_rank_those_that_were_scored()
 
 def test_interval_over_studies_is_that_of_student():
     found = [pd.DataFrame({"regret": [r], "rank correlation": [1.0]}) for r in (0.0, 0.3, 0.6)]
-    row = over_studies(found).iloc[0]
+    row = mean_verdicts(found).iloc[0]
     half = 4.30265 * 0.3 / 3**0.5  # t with 2 degrees of freedom
     assert row["regret"] == pytest.approx(0.3)
     assert row["regret upper"] == pytest.approx(0.3 + half, rel=1e-5)

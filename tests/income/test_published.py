@@ -10,71 +10,37 @@ import pytest
 from lib.effects import estimate, evaluate
 from lib.effects.study import FULL_ADJUSTMENT
 from lib.errors import InputError
-from lib.income import draw_study, fitted_simulator
+from lib.income import fitted_simulator
 from lib.income.characteristics import read_published
 from lib.income.published import (
     SAMPLE,
-    beside_other_samples,
     beside_the_paper,
-    other_samples,
+    lottery_of_fits,
     published_metrics,
     published_study,
 )
 
 
-def frame(errors, r2, name="t-ridge"):
-    found = [
-        {"sample": k, "estimator": name, "metric": metric, "value": value}
-        for k, (e, r) in enumerate(zip(errors, r2, strict=True))
-        for metric, value in {"error": e, "R²": r, "R² by group": r - 0.2}.items()
-    ]
-    return pd.DataFrame(found)
-
-
-def test_a_number_of_the_paper_is_inside_if_one_more_sample_might_give_it():
-    # The paper: an error of 1 696 of either sign, and an R² of 0.24.
-    samples = frame([-2_000, -1_500, -1_000], [0.231, 0.232, 0.230])
-    spread = beside_other_samples(samples).loc["T-learner (Ridge)"]
-    error, r2 = spread.loc["error of the ATE, $"], spread.loc["R² of the CATE"]
-    # Mean and standard deviation are -1 500 and 500; t with two degrees of freedom is 4.303.
-    assert error["to"] == pytest.approx(-1_500 + 4.3027 * 500 * (4 / 3) ** 0.5, rel=1e-4)
-    assert error["inside"]
-    assert r2["to"] == pytest.approx(0.231 + 4.3027 * 0.001 * (4 / 3) ** 0.5, rel=1e-4)
-    assert r2["inside"], "0.24 may be 0.2351 before rounding"
-    assert spread.loc["R² by education", "paper"] == 0.02
-    assert spread.loc["R² by education", "to"] == pytest.approx(r2["to"] - 0.2)
-    far = beside_other_samples(frame([-100, 0, 100], [0.2, 0.2001, 0.1999]))
-    assert not far["inside"].any()
-    assert set(far.index.get_level_values("estimator")) == {"T-learner (Ridge)"}
-
-
-def test_what_the_paper_does_not_have_is_left_out():
-    of_minimal = beside_other_samples(frame([1, 2], [0.1, 0.2]), "minimal")
-    assert "R² by education" not in of_minimal.index.unique("metric")
-    assert beside_other_samples(frame([1, 2], [0.1, 0.2], "aipw")).empty
-    assert list(beside_other_samples(frame([1, 2], [np.nan] * 2, "ipw-lr")).index) == [
-        ("IPW (LR)", "error of the ATE, $")
-    ]
-    assert beside_other_samples(frame([1], [0.1])).empty, "one sample has no spread"
-
-
-def test_other_samples_are_other_subjects_and_the_same_again():
-    simulator = fitted_simulator()
-    options = {"adjustment": "minimal", "estimators": ["match-nn-eu", "s-ridge"], "seed": 1}
-    found = other_samples([simulator] * 2, 300, **options)
-    errors = found[found["metric"] == "error"].set_index(["sample", "estimator"])["value"]
-    assert errors.nunique() == 4
-    assert set(found.query("estimator == 'match-nn-eu'")["metric"]) == {"error"}
-    assert set(found["metric"]) == {"error", "R²", "R² by group"}
-    # One sample more leaves the first ones as they were.
-    more = other_samples([simulator] * 3, 300, **options)
-    pd.testing.assert_frame_equal(found, more[more["sample"] < 2])
-    seeds = np.random.SeedSequence(1).spawn(2)[1].generate_state(2).tolist()
-    study = draw_study(simulator, 300, seed=seeds[0], test_seed=seeds[1], adjustment="minimal")
-    again = estimate(study, ["match-nn-eu"], progress=False)["match-nn-eu"].ate
-    assert errors[1, "match-nn-eu"] == pytest.approx(again - study.difference.mean())
-    with pytest.raises(InputError, match=r"needs a simulator: found \[\]"):
-        other_samples([], 300)
+def test_fits_are_set_beside_the_authors_draw():
+    one = fitted_simulator()
+    other = fitted_simulator(seed=1, seeded=["relationship"])
+    found = lottery_of_fits([one, other], 400)
+    theirs = found[found["source"] == "the authors' draw"].set_index("fact")
+    ours = found[found["source"] == "one of our fits"]
+    sample = published_study()
+    assert theirs.loc["average effect, $", "value"] == pytest.approx(4_614.09, abs=0.01)
+    half = 1.96 * sample.difference.std(ddof=1) / len(sample.difference) ** 0.5
+    assert theirs.loc["average effect, $", "upper"] == pytest.approx(4_614.09 + half, abs=0.1)
+    assert theirs.loc["mean income, $", "value"] == sample.observational["income"].mean()
+    wives = sample.observational.query("`marital-status` == 'Married' and sex == 'Female'")
+    share = 100 * (wives["relationship"] == "Wife").mean()
+    assert theirs.loc["wives among married women, %", "value"] == pytest.approx(share)
+    assert "constant b, $" not in theirs.index
+    largest = ours.set_index("fact").loc["constant b, $", "value"]
+    assert (largest == one.initial_["income"].largest_).all(), "the forest of income is the same"
+    # The subjects are the same: what differs between the fits is far less than their intervals.
+    effects = ours.set_index("fact").loc["average effect, $"]
+    assert 0 < np.ptp(effects["value"]) < 0.2 * (effects["upper"] - effects["lower"]).min()
 
 
 def test_the_table_has_both_and_brackets():

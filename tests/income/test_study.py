@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -109,9 +110,9 @@ def test_a_study_is_drawn_again_with_one_thing_changed(drawn):
 
 
 def test_studies_share_test_subjects_and_more_leave_the_first_as_they_are(simulator):
-    options = {"horizon": 3, "n_test": 60, "repeats": 2, "seed": 5}
-    two = list(draw_studies(simulator, 200, 2, **options))
-    three = list(draw_studies(simulator, 200, 3, **options))
+    options = {"horizon": 3, "n_test": 60, "repeats": 2}
+    two = list(draw_studies(simulator, 200, [5, 0], **options))
+    three = list(draw_studies(simulator, 200, [5, 0, 1], **options))
     for few, more in zip(two, three[:2], strict=True):
         pd.testing.assert_frame_equal(few.observational, more.observational)
     assert len({one.observational["income"].sum() for one in three}) == 3
@@ -172,9 +173,54 @@ def test_what_is_refused(simulator, changes, message):
         draw_study(simulator, **{"n": 50, "horizon": 3} | changes)
 
 
-def test_one_study_is_not_several_and_a_world_has_two_steps(simulator):
-    with pytest.raises(InputError, match="n_studies must be a whole number of at least 2: found 1"):
-        next(draw_studies(None, 10, 1))
+def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator):
+    other = fitted_simulator(seed=1, seeded=["relationship"])
+    options = {"horizon": 3, "n_test": 40}
+    drawn = draw_studies([simulator, other], 100, itertools.count(7), **options)
+    studies = list(itertools.islice(drawn, 4))
+    assert [study.drawn["seed"] for study in studies] == [7, 8, 9, 10]
+    assert [study.drawn["simulator"] for study in studies] == [simulator, other] * 2
+    for k, one in enumerate(studies):
+        alone = draw_study((simulator, other)[k % 2], 100, seed=7 + k, horizon=3)
+        pd.testing.assert_frame_equal(one.observational, alone.observational)
+        pd.testing.assert_frame_equal(one.control, studies[k % 2].control)
+    assert not studies[0].control.equals(studies[1].control)
+    # No study has the people, or the luck, of its test subjects.
+    for wrong in (5, 6):
+        seeds = {"test_seed": 5, "truth_seed": 6}
+        with pytest.raises(InputError, match=f"not be that of its test subjects: found {wrong}"):
+            list(draw_studies(simulator, 50, [4, wrong], **options, **seeds))
+    with pytest.raises(InputError, match=r"studies need a simulator: found \[\]"):
+        next(draw_studies([], 10, [0]))
+
+
+def test_true_probabilities_of_test_subjects_are_theirs(drawn, simulator):
+    world = simulator.sample(2_000, horizon=2, seed=1)
+    expected = simulator.probabilities("studies", world, 1)
+    pd.testing.assert_frame_equal(drawn.test_probabilities, expected)
+    # Of one seed, seen and test subjects are the same people, and so are their chances.
+    same = draw_study(simulator, 100, horizon=3, test_seed=0)
+    pd.testing.assert_frame_equal(same.test_probabilities, same.probabilities)
+
+
+def test_in_a_lottery_the_treatment_is_drawn_and_nothing_else_changes(simulator):
+    chances = {"No studies": 0.25, "Full-time studies": 0.75}
+    lottery = draw_study(simulator, 3_000, horizon=3, n_test=20, lottery=chances)
+    as_seen = draw_study(simulator, 3_000, horizon=3, n_test=20)
+    before = list(FULL_ADJUSTMENT)
+    pd.testing.assert_frame_equal(lottery.observational[before], as_seen.observational[before])
+    pd.testing.assert_frame_equal(lottery.treated, as_seen.treated)
+    for table in (lottery.probabilities, lottery.test_probabilities):
+        assert table.drop_duplicates().to_numpy().tolist() == [[0.25, 0, 0, 0.75]]
+    assert abs(lottery.arm.mean() - 0.75) < 4 * (0.25 * 0.75 / 3_000) ** 0.5
+    assert len(lottery.arm) == 3_000
+    again = list(draw_studies(simulator, 500, [3, 0], horizon=3, n_test=20, lottery=chances))[1]
+    pd.testing.assert_frame_equal(again.observational, lottery.observational.head(500))
+    with pytest.raises(InputError, match="must be 0 or more and sum to 1"):
+        draw_study(simulator, 50, horizon=3, lottery={"No studies": 0.5})
+
+
+def test_a_world_has_two_steps(simulator):
     with pytest.raises(InputError, match="step 1 is unknown: expected 0"):
         true_effects(simulator, simulator.sample(5), 2)
 

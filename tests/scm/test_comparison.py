@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr
 
 from lib.errors import InputError
-from lib.scm.comparison import average_effect, share_changed
+from lib.scm.comparison import average_effect, share_changed, two_sample_auc
 
 
 @pytest.fixture
@@ -67,3 +68,41 @@ def test_unknown_outcomes_and_steps_are_refused(world, outcome, step, rule):
 def test_worlds_of_other_variables_are_refused(world):
     with pytest.raises(InputError, match="same variables"):
         share_changed(world, world.drop(columns="income"))
+
+
+def two_tables(n: int, m: int, shift: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(3)
+    first, second = (
+        pd.DataFrame({"x": rng.normal(mean, 1, size), "sex": rng.choice(["F", "M"], size)})
+        for size, mean in ((n, shift), (m, 0.0))
+    )
+    return first, second[["sex", "x"]]
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, -2.0])
+def test_tables_are_told_apart_as_far_as_they_can_be(shift):
+    n, m = 3_000, 2_000
+    found = two_sample_auc(*two_tables(n, m, shift))
+    # Of two normal variables the larger is the farther one with this probability.
+    best = ndtr(abs(shift) / 2**0.5)
+    assert best - 0.02 - 4 * found["standard error"] < found["AUC"]
+    assert found["AUC"] < best + 4 * found["standard error"]
+    if shift == 0:  # that of the Mann-Whitney statistic where there is no difference
+        expected = ((n + m + 1) / (12 * n * m)) ** 0.5
+        assert found["standard error"] == pytest.approx(expected, rel=0.05)
+
+
+def test_levels_alone_tell_tables_apart_and_a_seed_repeats_it():
+    one, other = two_tables(500, 500, 0.0)
+    other = other.assign(sex=pd.Categorical(np.where(other["x"] > -2, "F", "M")))
+    found = two_sample_auc(one, other, seed=4)
+    # Who is M is of the first table, of which half are; the rest are a toss, if trees see no more.
+    assert 0.7 < found["AUC"] < 0.8
+    assert found.equals(two_sample_auc(one, other, seed=4))
+    assert not found.equals(two_sample_auc(one, other, seed=5))
+
+
+def test_tables_of_other_variables_are_not_compared():
+    one = pd.DataFrame({"age": [1, 2]})
+    with pytest.raises(InputError, match="tables are compared on the same variables"):
+        two_sample_auc(one, one.assign(sex="F"))

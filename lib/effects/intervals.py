@@ -1,0 +1,132 @@
+r"""Intervals of estimators: the influence of subjects, the bootstrap, and studies to try both on.
+
+References
+----------
+.. [1] Stefanski, L. A. and Boos, D. D. (2002). The calculus of M-estimation. The American
+   Statistician 56(1).
+.. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.utils.metaestimators import available_if
+
+from lib import ROOT
+from lib.effects.learners import predict
+from lib.effects.study import Study
+
+#: Estimators that state intervals, with fixed settings.
+COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
+
+#: Of a normal distribution, 95 % lie within as many standard deviations.
+NORMAL = ndtri(0.975)
+
+
+def influence(model, features, target, weights=1.0) -> np.ndarray | None:
+    r"""Return by how much each of n subjects moves each coefficient, the intercept's last.
+
+    Of a ridge, least squares or logistic regression, shape (n, p + 1); of other models nothing is
+    known. Coefficients solve :math:`\sum_i w_i x_i (y_i - \hat y_i) = \Lambda \beta`, and hence
+    [1]_
+
+    .. math:: \phi_i = \Bigl( \sum_j w_j v_j x_j x_j^\top + \Lambda \Bigr)^{-1}
+        w_i x_i (y_i - \hat y_i),
+
+    with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
+    The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich.
+    """
+    fitted = predict(model, features)
+    if isinstance(model, LogisticRegression):
+        curvature, penalty = fitted * (1 - fitted), 1 / model.C
+    elif isinstance(model, Ridge | LinearRegression):
+        curvature, penalty = np.ones(len(fitted)), getattr(model, "alpha", 0.0)
+    else:
+        return None
+    design = np.column_stack([features, np.ones(len(fitted))])
+    penalties = np.diag([penalty] * (design.shape[1] - 1) + [0.0])
+    inverse = np.linalg.pinv(design.T @ ((weights * curvature)[:, None] * design) + penalties)
+    return (weights * (target - fitted))[:, None] * design @ inverse
+
+
+def covariance(*fits: tuple) -> np.ndarray | None:
+    """Return the summed covariance of the coefficients of models of different subjects."""
+    found = [influence(*each) for each in fits]
+    return None if any(phi is None for phi in found) else sum(phi.T @ phi for phi in found)
+
+
+class Bootstrap(BaseEstimator):
+    r"""Intervals of an estimator of the book by the bootstrap [2]_, :math:`\hat\tau \pm 1.96\,s`.
+
+    `s` is the standard deviation over resamples, each of n subjects with replacement. Settings are
+    chosen once, on the whole sample, so that intervals leave out the chance of that choice.
+
+    Examples
+    --------
+    >>> from lib.effects.estimators import SLearner
+    >>> z, a = np.arange(40.0)[:, None], np.arange(40) % 2
+    >>> made = Bootstrap(SLearner(Ridge()), n_resamples=20).fit(z, a, z[:, 0] + 5.0 * a)
+    >>> np.round(made.average_interval(z), 1).tolist()
+    [4.5, 4.6]
+    """
+
+    #: What the estimator has after `fit`, and its bootstrap too.
+    SHARED = ("estimand", "criterion", "score_", "in_words", "effect", "factual", "ate_")
+
+    def __init__(self, estimator, n_resamples=200, seed=0):
+        self.estimator, self.n_resamples, self.seed = estimator, n_resamples, seed
+
+    def fit(self, covariates, treatment, outcome):
+        """Fit the estimator to all subjects, and to every resample."""
+        data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
+        fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
+        own = {name: getattr(fitted, name) for name in self.SHARED if hasattr(fitted, name)}
+        vars(self).update(own)
+        chosen, draws = fitted.settled(), (rng.integers(n, size=n) for _ in range(self.n_resamples))
+        self.resampled_ = [clone(chosen).fit(*(each[rows] for each in data)) for rows in draws]
+        return self
+
+    def takes_missing(self) -> bool:
+        """Say whether the estimator has a way to take missing covariates."""
+        return self.estimator.takes_missing()
+
+    def average_interval(self, covariates):
+        """Return the ends of the interval of the average effect."""
+        if hasattr(self, "effect"):
+            return self._around(lambda one: one.effect(covariates).mean())
+        return self._around(lambda one: one.ate_)
+
+    @available_if(lambda self: hasattr(self, "effect"))
+    def effect_interval(self, covariates):
+        """Return the ends of intervals of effects, (m,) each."""
+        return self._around(lambda one: one.effect(covariates))
+
+    def _around(self, quantity):
+        half = NORMAL * np.std([quantity(one) for one in self.resampled_], axis=0, ddof=1)
+        return quantity(self) - half, quantity(self) + half
+
+
+def lotteries(population: Study, n: int, seeds: Iterable[int], power: float) -> Iterator[Study]:
+    r"""Draw studies from a population of whom both outcomes are known, one a seed.
+
+    The population are the test subjects of a study that knows what they would have done. Of these,
+    n are drawn with replacement, and each takes one of the two arms by its true probability
+    raised to a power γ: 0 is a fair lottery, 1 the world as it is. All studies are marked on the
+    population, of which the average effects are known exactly.
+    """
+    arms, tables = list(population.arms), (population.control, population.treated)
+    chances = population.test_probabilities[arms] ** power
+    chances = chances.div(chances.sum(axis=1), axis=0)
+    told = [{population.treatment: arm} for arm in arms]
+    worlds = pd.concat([table.assign(**arm) for table, arm in zip(tables, told, strict=True)])
+    m, chance = len(chances), chances[arms[1]].to_numpy()
+    for rng in map(np.random.default_rng, seeds):
+        rows = rng.integers(m, size=n)
+        taken, known = rng.random(n) < chance[rows], {"probabilities": chances.iloc[rows]}
+        seen = worlds.iloc[rows + m * taken]
+        yield replace(population, observational=seen, test_probabilities=chances, **known)

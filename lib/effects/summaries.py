@@ -1,0 +1,114 @@
+r"""What a benchmark over many studies says of an estimator, and how surely.
+
+Of R studies with errors :math:`e_r`, estimates less what they estimate, these are
+
+.. math::
+    \text{bias} = \bar e, \qquad
+    \text{standard deviation} = \Bigl(\tfrac{1}{R-1} \sum_r (e_r - \bar e)^2\Bigr)^{1/2}, \qquad
+    \text{RMSE} = \Bigl(\tfrac1R \sum_r e_r^2\Bigr)^{1/2},
+
+the share of 95 % intervals that hold the truth, their mean width, and the share of studies in which
+an estimator was the best of all. R studies leave a Monte-Carlo standard error in each [1]_: that of
+a mean :math:`\bar x` is :math:`s_x / \sqrt R`, that of a share p is :math:`\sqrt{p (1 - p) / R}`,
+and that of :math:`\sqrt{\bar x}`, by the delta method, :math:`s_x / (2 \sqrt{R \bar x})`, for which
+errors need not be normal.
+
+References
+----------
+.. [1] Morris, T. P., White, I. R. and Crowther, M. J. (2019). Using simulation studies to evaluate
+   statistical methods. Statistics in Medicine 38(11), Table 6.
+"""
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+
+from lib.errors import check
+
+
+def over_studies(table: pd.DataFrame) -> pd.DataFrame:
+    """Summarise the table of a benchmark over studies.
+
+    Returned is one row an `estimator`, `estimand` and `metric`, with `value` and `standard error`:
+    of averages, from the metric `error`, the `bias`, `standard deviation` and `RMSE`, `coverage`
+    and `width` of intervals where some are stated, and `best`, the share of studies with the least
+    absolute error. Of conditional effects, "CATE", the mean `R²`, or `R², truth` if the true
+    effects are known, `best`, the share with the largest, and mean `coverage` and `width`. Between
+    equals, both are best.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"study": [0, 1], "estimator": "S", "estimand": "ATE"})
+    >>> table = table.assign(metric="error", value=[1.0, 3.0], lower=[-1.0, 1.0], upper=[3.0, 5.0])
+    >>> over_studies(table).set_index("metric")["value"].round(2).to_dict()
+    {'bias': 2.0, 'standard deviation': 1.41, 'RMSE': 2.24, 'best': 1.0, 'coverage': 0.5, ...}
+    """
+    n_studies = len(table["study"].unique())
+    check(n_studies > 1, "a summary is of two studies or more", n_studies)
+    known = "R², truth" if (table["metric"] == "R², truth").any() else "R²"
+    table = table[table["metric"].isin(["error", "coverage", "width", known])].copy()
+    missed = table["value"].abs().where(table["metric"] == "error", -table["value"])
+    table["best"] = missed.groupby([table["metric"], table["study"]]).rank(method="min") == 1
+    rows = []
+    for (*who, metric), one in table.groupby(["estimator", "estimand", "metric"], sort=False):
+        value, stated = one["value"], one.dropna(subset=["lower", "upper"])
+        if metric != "error":
+            found = {metric: _mean(value)}
+        else:
+            squares = (value - value.mean()) ** 2 * len(value) / (len(value) - 1)
+            found = {"bias": _mean(value), "standard deviation": _root(squares)}
+            found["RMSE"] = _root(value**2)
+        if metric in ("error", known):
+            found["best"] = _share(one["best"])
+        if len(stated) and metric == "error":
+            found["coverage"] = _share((stated["lower"] <= 0) & (stated["upper"] >= 0))
+            found["width"] = _mean(stated["upper"] - stated["lower"])
+        rows += [(*who, name, *numbers) for name, numbers in found.items()]
+    columns = ["estimator", "estimand", "metric", "value", "standard error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def spread(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the median of every estimator's metrics over studies, and their middle 95 %.
+
+    It is as tidy as the table: `estimator`, `estimand`, `metric`, `value`, `lower` and `upper`.
+    """
+    metrics = table.groupby(["estimator", "estimand", "metric"], sort=False)["value"]
+    ends = {"value": 0.5, "lower": 0.025, "upper": 0.975}
+    return pd.DataFrame({end: metrics.quantile(q) for end, q in ends.items()}).reset_index()
+
+
+def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFrame:
+    """Lay a summary out as text, one row an estimator, standard errors behind ± in two digits.
+
+    `names` are what estimators are called.
+
+    Examples
+    --------
+    >>> rows = [("s", "ATE", "bias", -412.3, 35.2), ("s", "ATE", "best", 0.25, 0.0433)]
+    >>> columns = ["estimator", "estimand", "metric", "value", "standard error"]
+    >>> found = in_words(pd.DataFrame(rows, columns=columns), {"s": "S-learner"})
+    >>> found.loc["S-learner", "ATE"].to_dict()
+    {'bias': '-412 ± 35', 'best': '0.250 ± 0.043'}
+    """
+    texts, rows = [], ["estimator", "estimand"]
+    for value, error in zip(summary["value"], summary["standard error"], strict=True):
+        digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 2
+        texts.append(f"{value:,.{digits}f} ± {error:,.{digits}f}")
+    summary = summary.replace({"estimator": names}).assign(text=texts)
+    return summary.pivot_table("text", rows, "metric", "first", fill_value="", sort=False)
+
+
+def _mean(values: pd.Series) -> tuple[float, float]:
+    return values.mean(), values.sem()
+
+
+def _root(squares: pd.Series) -> tuple[float, float]:
+    root = squares.mean() ** 0.5
+    return root, squares.sem() / (2 * root)
+
+
+def _share(hits: pd.Series) -> tuple[float, float]:
+    share = hits.mean()
+    return share, (share * (1 - share) / len(hits)) ** 0.5
