@@ -84,7 +84,7 @@ def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
     `source`, `fact`, `value`, and the ends of the 95 % interval that the subjects leave, `lower`
     and `upper`. The constant b of the income mechanism is known of our fits alone.
     """
-    tables = [_facts(published_study()).assign(source="the authors' draw")]
+    tables = [_facts(published_study(["age"])).assign(source="the authors' draw")]
     for simulator in simulators:
         facts = _facts(draw_study(simulator, n))
         facts.loc["constant b, $"] = simulator.initial_["income"].largest_
