@@ -34,8 +34,8 @@ SMALL = {
         "bootstraps": 50,
         "repeats": 2,
         "n_studies": 2,
-        "n_samples_of_studies": 600,
-        "studied": ["match-nn-eu"],
+        "n_samples_of_studies": 700,
+        "studied": ["match-nn-eu", "t-ridge"],
         "seed": 3,
     },
     "evaluation": {
