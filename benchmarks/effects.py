@@ -2,7 +2,7 @@
 
 Run it from the project's folder::
 
-    .venv/bin/python benchmarks/effects.py             # everything, 80 minutes
+    .venv/bin/python benchmarks/effects.py             # everything, 25 minutes
     .venv/bin/python benchmarks/effects.py truth       # some of it
 
 The results of estimators are computed anew, in a folder of their own. The bounds are those that
@@ -13,20 +13,26 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 from measuring import Finding, finish, missed_by, named, peak
 
-from lib.effects import estimate, evaluate, labels, read_study
+from lib.effects import benchmark, benchmarks, estimate, evaluate, labels, over_studies, read_study
 from lib.effects.estimators import TruePropensityWeighting
+from lib.effects.intervals import COVERAGE, lotteries
 from lib.effects.study import ADJUSTMENT_SETS
-from lib.income import draw_study, fitted_simulator
+from lib.effects.summaries import in_words
+from lib.income import draw_studies, draw_study, fitted_simulator
 from lib.income.published import (
     beside_the_paper,
     published_metrics,
 )
+
+#: Studies over which coverage is counted.
+STUDIES = 600
 
 
 def truth(folder: Path) -> Iterator[Finding]:
@@ -70,22 +76,49 @@ def tables(folder: Path) -> Iterator[Finding]:
                     f"{estimated.score:.3f}",
                     abs(estimated.score - paper[name]) <= 0.02,
                 )
+    yield from within("both sets, eleven estimators", seconds, 300)
+
+
+def studies(folder: Path) -> Iterator[Finding]:
+    simulator, begun = fitted_simulator(), time.process_time()
+    drawn = draw_studies(simulator, 5_000, seeds=range(100))
+    table = pd.concat(benchmarks(drawn, choose="once", bootstraps=0, progress=False))
+    seconds = time.process_time() - begun
+    with pd.option_context("display.width", 200, "display.max_columns", None):
+        print(in_words(over_studies(table), labels()).to_string())
+    yield from within("100 studies of 5 000, eleven estimators, drawn and run", seconds, 300)
+
+
+def within(what: str, seconds: float, most: float) -> Iterator[Finding]:
     megabytes = peak()
-    yield (
-        "both sets, eleven estimators, CPU seconds (at most 600)",
-        f"{seconds:.0f}",
-        seconds <= 600,
-    )
-    yield (
-        "both sets, eleven estimators, peak MB (at most 2 000)",
-        f"{megabytes:.0f}",
-        megabytes <= 2_000,
-    )
+    yield f"{what}, CPU seconds (at most {most})", f"{seconds:.0f}", seconds <= most
+    yield f"{what}, peak MB (at most 1 000)", f"{megabytes:.0f}", megabytes <= 1_000
+
+
+def coverage(folder: Path) -> Iterator[Finding]:
+    people = draw_study(fitted_simulator(), 1_000, n_test=20_000, adjustment="minimal")
+    studies = lotteries(people, 1_000, range(STUDIES), power=0.0)
+    # The bootstrap of matching is known to be wrong; the chapter says so.
+    names = {name: label for name, label in labels(COVERAGE).items() if name != "match-boot"}
+    options = {"grids": COVERAGE, "bootstraps": 0, "keep": False, "progress": False}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Co-variance matrix is underdetermined")
+        found = over_studies(benchmark(studies, estimators=names, **options))
+    for row in found[found["metric"] == "coverage"].itertuples():
+        error = 1.96 * found.loc[row.Index, "standard error"]
+        yield (
+            f"{names[row.estimator]}: coverage of 95 % intervals of the {row.estimand} in "
+            f"{STUDIES} lotteries (0.93 to 0.97, known to 0.02)",
+            f"{row.value:.3f} ± {error:.3f}",
+            0.93 <= row.value <= 0.97 and error <= 0.02,
+        )
 
 
 MEASUREMENTS = {
     "truth": truth,
+    "coverage": coverage,
     "tables": tables,
+    "studies": studies,
 }
 
 
@@ -96,7 +129,7 @@ if __name__ == "__main__":
             draw_study(fitted_simulator()).to_parquet(temporary)
         fitted_simulator()
         for name in chosen:
-            if name == "tables":
+            if name != "truth":
                 os.environ["CAUSAL_BENCHMARK_BOOK_CACHE"] = temporary
             missed += missed_by(MEASUREMENTS[name], Path(temporary))
     finish(missed)

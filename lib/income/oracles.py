@@ -12,6 +12,8 @@ References
    experiments. Statistical Science 5(4).
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression
@@ -35,20 +37,12 @@ def three_ways(study: Study) -> pd.DataFrame:
         e_i = p_0 \bigl(Y_i(1) - m_{1i}\bigr) + p_1 \bigl(Y_i(0) - m_{0i}\bigr),
 
     where m are the weighted means, or what the regressions predict. An experiment could not know
-    it, because it needs both incomes [1]_.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a way, with `average effect`, the distance `from pairs`, and the `standard error` of
-        that distance, in US dollars.
+    it, because it needs both incomes [1]_. There is one row a way, with `average effect`, the
+    distance `from pairs`, and the `standard error` of that distance, in US dollars.
     """
     n, incomes, treated = len(study.arm), study.outcomes, study.arm == 1
-    check(
-        len(study.difference) == n,
-        "the test subjects must be the seen ones",
-        [len(study.difference), n],
-    )
+    m = len(study.difference)
+    check(m == n, "the test subjects must be the seen ones", [m, n])
     weights, arms = 1 / study.arm_probability, (~treated, treated)
     means = [np.full(n, np.average(incomes[arm], weights=weights[arm])) for arm in arms]
     models = [LinearRegression().fit(study.covariates[arm], incomes[arm]) for arm in arms]
@@ -66,11 +60,10 @@ def three_ways(study: Study) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
-def weighted_studies(simulator: Simulator, n: int, seeds, horizon: int = 7) -> pd.DataFrame:
-    """Weight one study a seed by true probabilities: its `average effect`, and what it states.
-
-    That is its `standard error`; both in US dollars. The index is the seed.
-    """
+def weighted_studies(
+    simulator: Simulator, n: int, seeds: Iterable[int], horizon: int = 7
+) -> pd.DataFrame:
+    """Weight one study a seed by true probabilities: `average effect` and its `standard error`."""
     rows = {}
     # No covariate is read, and one is the least that a study may have.
     options = {"horizon": horizon, "n_test": 1, "adjustment": ["age"]}

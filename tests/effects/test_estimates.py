@@ -13,7 +13,9 @@ from sklearn.linear_model import Ridge
 
 import lib.effects
 from lib import ROOT
-from lib.effects import benchmark, estimate, labels, read_experiment, read_study
+from lib.effects import benchmark, benchmarks, estimate, labels, read_experiment, read_study
+from lib.effects.estimates import with_settings_of
+from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import SLearner, TLearner
 from lib.errors import InputError
 
@@ -141,6 +143,73 @@ def test_studies_are_taken_one_at_a_time(tables):
     ):
         with pytest.raises(InputError, match=message):
             benchmark(nothing, **options)
+
+
+@pytest.fixture
+def halves(tables):
+    """Two studies of other people, whose best settings differ."""
+    seen, control, treated = tables
+    options = {"adjustment": ["age", "sex"], "group": "level"}
+    noisy = seen.assign(income=seen["income"] + np.random.default_rng(1).normal(0, 300, len(seen)))
+    return [read_study(one, control, treated, **options) for one in (seen, noisy)]
+
+
+SEARCHED = {"estimator": "T-learner", "base_estimator": ["ridge"]}
+SEARCHED |= {"base_estimator__alpha": [0.1, 1e4], "base_estimator__solver": ["cholesky"]}
+
+
+def test_settings_are_chosen_in_each_study_or_once_for_all(halves):
+    options = {"grids": {"estimators": {"t": SEARCHED}}, "bootstraps": 0, "progress": False}
+    each, once = (benchmark(iter(halves), choose=choose, **options) for choose in ("each", "once"))
+    fixed = {"estimators": {"t": SEARCHED | {"base_estimator__alpha": [0.1]}}}
+    alone = benchmark(halves[1], **options | {"grids": fixed})
+    of_second = [t[(t["study"] == t["study"].max())] for t in (each, once, alone)]
+    found = [t.set_index("metric")["value"]["ATE"] for t in of_second]
+    assert found[1] == found[2] != found[0]
+    first = [t[t["study"] == 0].set_index("metric")["value"]["ATE"] for t in (each, once)]
+    assert first[0] == first[1]
+    with pytest.raises(InputError, match="choose 'twice' is unknown: expected one of each, once"):
+        benchmark(halves, choose="twice", **options)
+
+
+def test_chosen_settings_of_every_slot_are_kept_where_they_are_known(halves):
+    alphas = {"control__alpha": [0.1, 1e4], "treated__alpha": [0.1, 1e4], "final__alpha": [1, 2]}
+    slots = {slot: ["ridge"] for slot in ("control", "treated", "final")} | {"propensity": ["lr"]}
+    grids = {name: {"estimator": f"{name}-learner", **slots, **alphas} for name in ("X", "DR")}
+    grids["match"] = {"estimator": "MatchingEstimator"}
+    made = read_estimators({"estimators": grids})
+    fixed = with_settings_of(halves[0], made)
+    assert fixed["match"].get_params() == made["match"].get_params()
+    sizes = {slot: len(getattr(fixed["DR"], slot).settings()) for slot in fixed["DR"].slots()}
+    assert sizes == {"control": 1, "treated": 1, "propensity": 1, "final": 1}
+    assert fixed["X"].control.settings()[0].alpha == 0.1
+    assert len(fixed["X"].final.settings()) == 2, "one model an arm: it chooses again"
+    assert len(made["X"].control.settings()) == 2, "what was given stays as it was"
+
+
+def test_a_table_is_there_before_the_next_study_is_drawn(halves):
+    drawn = []
+
+    def studies():
+        for study in halves:
+            drawn.append(study)
+            yield study
+
+    for choose in ("each", "once"):
+        drawn.clear()
+        stream = benchmarks(studies(), ["s-ridge"], choose, bootstraps=0, progress=False)
+        assert (next(stream)["study"] == 0).all()
+        assert len(drawn) == 1
+        assert (next(stream)["study"] == 1).all()
+    assert list(benchmarks([], ["s-ridge"], "once")) == []
+
+
+def test_studies_in_parallel_are_those_in_sequence(halves, tmp_path, monkeypatch):
+    options = {"estimators": ["s-ridge", "match-nn-eu"], "bootstraps": 0, "progress": False}
+    one = benchmark([*halves, halves[0]], **options)
+    monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "other"))
+    two = benchmark([*halves, halves[0]], n_jobs=2, **options)
+    pd.testing.assert_frame_equal(one, two)
 
 
 def test_benchmark_is_a_function_and_hides_no_module():

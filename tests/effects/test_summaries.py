@@ -1,0 +1,86 @@
+"""Summaries over studies: against sums by hand, and their Monte-Carlo errors against chance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib.effects import over_studies
+from lib.effects.summaries import in_words, spread
+from lib.errors import InputError
+
+
+def errors(values, lower=np.nan, upper=np.nan, name="t", estimand="ATE"):
+    values = np.asarray(values, dtype=float)
+    table = pd.DataFrame({"study": range(len(values)), "estimator": name, "estimand": estimand})
+    return table.assign(metric="error", value=values, lower=values + lower, upper=values + upper)
+
+
+def of(summary, name="t", estimand="ATE"):
+    rows = summary[(summary["estimator"] == name) & (summary["estimand"] == estimand)]
+    return rows.set_index("metric")[["value", "standard error"]].T.to_dict("list")
+
+
+def test_by_hand_on_four_studies():
+    found = of(over_studies(errors([1.0, 3.0, -2.0, 6.0], -2, 2)))
+    assert found["bias"] == pytest.approx([2, (34 / 3) ** 0.5 / 2])
+    assert found["standard deviation"][0] == pytest.approx((34 / 3) ** 0.5)
+    assert found["RMSE"][0] == pytest.approx(12.5**0.5)
+    # The squares 1, 9, 4, 36 have a variance of 769 / 3.
+    assert found["RMSE"][1] == pytest.approx((769 / 3 / 4) ** 0.5 / (2 * 12.5**0.5))
+    assert found["coverage"] == pytest.approx([0.5, 0.25]), "of 1 and of −2, at its end"
+    assert found["width"] == pytest.approx([4, 0])
+    assert found["best"] == [1, 0]
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_monte_carlo_errors_are_the_spread_of_repeated_benchmarks(skewed):
+    rng = np.random.default_rng(0)
+    draw = rng.exponential if skewed else rng.normal
+    runs = [of(over_studies(errors(1 + draw(size=300), -2, 2))) for _ in range(300)]
+    for metric in ("bias", "standard deviation", "RMSE", "coverage"):
+        values, said = np.array([run[metric] for run in runs]).T
+        # The spread of 300 runs is itself known to 4 %.
+        assert said.mean() == pytest.approx(values.std(ddof=1), rel=0.15), metric
+
+
+def test_the_best_of_a_study_is_nearest_to_what_it_estimates():
+    table = pd.concat(
+        [errors([1, -5, 2]), errors([-2, 1, 2], name="ipw", estimand="ATE, two arms")]
+    )
+    found = over_studies(table)
+    assert of(found)["best"] == pytest.approx([2 / 3, (2 / 9 / 3) ** 0.5]), "one of them a tie"
+    assert of(found, "ipw", "ATE, two arms")["best"][0] == pytest.approx(2 / 3)
+    assert "coverage" not in of(found), "where no interval is stated, none covers"
+
+
+def test_conditional_effects_have_an_r2_and_the_coverage_of_their_intervals():
+    table = pd.DataFrame({"study": [0, 1] * 2, "estimator": [*"sstt"], "estimand": "CATE"})
+    r2 = table.assign(metric="R²", value=[0.1, 0.5, 0.2, 0.3], lower=0.0, upper=1.0)
+    share = table.assign(metric="coverage", value=[0.8, 0.9, 0.5, 0.5], lower=np.nan, upper=np.nan)
+    found = of(over_studies(pd.concat([r2, share])), "s", "CATE")
+    assert found["R²"] == pytest.approx([0.3, 0.2])
+    assert found["coverage"] == pytest.approx([0.85, 0.05])
+    assert found["best"] == pytest.approx([0.5, 0.125**0.5])
+    true = r2.assign(metric="R², truth", value=[0.9, 0.9, 0.8, 0.8])
+    both = over_studies(pd.concat([r2, true]))
+    assert of(both, "s", "CATE") == {"R², truth": [0.9, 0.0], "best": [1.0, 0.0]}
+
+
+def test_one_study_has_no_summary():
+    with pytest.raises(InputError, match="two studies or more: found 1"):
+        over_studies(errors([1.0]))
+
+
+def test_the_spread_of_a_metric_stays_within_what_is_possible():
+    rng = np.random.default_rng(0)
+    table = errors(1 - rng.exponential(size=1_000)).assign(metric="R²", estimand="CATE")
+    found = spread(table).iloc[0]
+    assert found["value"] == pytest.approx(1 - np.log(2), abs=0.1)
+    assert found["lower"] == pytest.approx(1 + np.log(0.025), abs=0.4)
+    assert found["value"] < found["upper"] < 1
+
+
+def test_words_have_two_digits_of_the_error():
+    found = in_words(over_studies(errors([1.0, 3.0, -2.0, 6.0])), {"t": "T-learner"})
+    assert found.loc[("T-learner", "ATE"), "bias"] == "2.0 ± 1.7"
+    assert found.loc[("T-learner", "ATE"), "best"] == "1.00 ± 0.00"
