@@ -52,6 +52,8 @@ def build(
     try:
         with file_lock(book.executed / ".lock", wait=False):
             stale = [run for run in runs if force or why_stale(run)]
+            # The longest first, by its last run, so that at the end none is left alone.
+            stale.sort(key=lambda run: -(read_record(run) or {"seconds": 0})["seconds"])
             problems = execute(stale, workers)
             write_text(book.executed / "status_table.md", status_table(runs, book))
             problems += [

@@ -14,6 +14,7 @@ References
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -32,15 +33,16 @@ TILTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _among_all(tilt):
-    return lambda control, treated: (control + treated) * tilt(treated / (control + treated))
+def _among_all(tilt, control, treated):
+    both = control + treated
+    return both * tilt(treated / np.maximum(both, np.finfo(float).tiny))
 
 
 #: Name → the weights of subjects with these probabilities of the two arms, each of shape (m,).
 #: Where there are no other arms, "ATE" and "ATE, two arms" are one.
 ESTIMANDS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "ATE": lambda control, treated: np.ones(len(control)),
-    **{name: _among_all(tilt) for name, tilt in TILTS.items()},
+    **{name: partial(_among_all, tilt) for name, tilt in TILTS.items()},
 }
 
 

@@ -156,7 +156,7 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         total = None if self.weighted else tilt.sum()
         (control, treated), moves = weighted_means(tilt * inverse, treatment, outcome, total)
         self.ate_ = treated - control
-        phi = influence(self.propensity_.best_estimator_, covariates, treatment)
+        phi = influence(self.propensity_, covariates, treatment)
         if phi is not None:
             # Of the log odds of the propensity, weights have this derivative.
             steps = inverse * (slope * e * (1 - e) - tilt * (treatment - e))
@@ -288,7 +288,7 @@ class SLearner(EffectEstimator, name="S-learner"):
         features = np.column_stack([covariates, treatment])
         self.outcome_ = as_search(self.outcome).fit(features, outcome)
         self.score_ = self.outcome_.best_score_
-        self.covariance_ = covariance((self.outcome_.best_estimator_, features, outcome))
+        self.covariance_ = covariance((self.outcome_, features, outcome))
 
     def _contrast(self, covariates):
         n, p = np.shape(covariates)
@@ -315,8 +315,7 @@ class TLearner(EffectEstimator, name="T-learner"):
 
     def _fit(self, covariates, treatment, outcome):
         self._fit_arms(covariates, treatment, outcome)
-        fits = enumerate([self.control_, self.treated_])
-        arms = [(one.best_estimator_, treatment == arm) for arm, one in fits]
+        arms = [(self.control_, treatment == 0), (self.treated_, treatment == 1)]
         self.covariance_ = covariance(*((one, covariates[i], outcome[i]) for one, i in arms))
 
     def factual(self, covariates, treatment):
@@ -393,8 +392,7 @@ class RLearner(EffectEstimator, name="R-learner"):
         ratio = outcome_residual[used] / treatment_residual[used]
         self.final_ = as_search(self.final, scored=False)
         self.final_.fit(covariates[used], ratio, weights[used])
-        final = self.final_.best_estimator_
-        self.covariance_ = covariance((final, covariates[used], ratio, weights[used]))
+        self.covariance_ = covariance((self.final_, covariates[used], ratio, weights[used]))
 
 
 class DML(RLearner, name="DMLCATEEstimator"):
@@ -468,8 +466,7 @@ class DRLearner(AIPW, name="DR-learner"):
     def _fit(self, covariates, treatment, outcome):
         self._fit_scores(covariates, treatment, outcome)
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
-        fit = self.final_.best_estimator_, covariates, self.scores_
-        self.covariance_ = covariance(fit)
+        self.covariance_ = covariance((self.final_, covariates, self.scores_))
 
     def effect(self, covariates):
         """Return effects, shape (m,)."""

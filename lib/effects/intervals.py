@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
 from lib import ROOT
-from lib.effects.learners import predict
+from lib.effects.learners import Search
 from lib.effects.study import Study
 
 #: Estimators that state intervals, with fixed settings.
@@ -28,12 +28,12 @@ COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
 NORMAL = ndtri(0.975)
 
 
-def influence(model, features, target, weights=1.0) -> np.ndarray | None:
+def influence(search: Search, features, target, weights=1.0) -> np.ndarray | None:
     r"""Return by how much each of n subjects moves each coefficient, the intercept's last.
 
-    Of a ridge, least squares or logistic regression, shape (n, p + 1); of other models nothing is
-    known. Coefficients solve :math:`\sum_i w_i x_i (y_i - \hat y_i) = \Lambda \beta`, and hence
-    [1]_
+    Of a ridge, least squares or logistic regression that a search has fitted, shape (n, p + 1); of
+    other models nothing is known. Coefficients solve :math:`\sum_i w_i x_i (y_i - \hat y_i) =
+    \Lambda \beta`, and hence [1]_
 
     .. math:: \phi_i = \Bigl( \sum_j w_j v_j x_j x_j^\top + \Lambda \Bigr)^{-1}
         w_i x_i (y_i - \hat y_i),
@@ -41,7 +41,7 @@ def influence(model, features, target, weights=1.0) -> np.ndarray | None:
     with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
     The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich.
     """
-    fitted = predict(model, features)
+    model, fitted = search.best_estimator_, search.predict(features)
     if isinstance(model, LogisticRegression):
         curvature, penalty = fitted * (1 - fitted), 1 / model.C
     elif isinstance(model, Ridge | LinearRegression):

@@ -12,9 +12,11 @@ References
    experiments. Statistical Science 5(4).
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import Ridge
 
 from lib.effects.estimators import TruePropensityWeighting
 from lib.effects.study import Study
@@ -28,30 +30,22 @@ def three_ways(study: Study) -> pd.DataFrame:
 
     The study must be drawn with a `lottery` of its two arms, and with test subjects that are the
     seen ones (`test_seed` and `seed` are one). Pairs know both incomes of everybody. Weighting by
-    the lottery's probabilities p, and a linear regression in each arm, see one, and must find the
+    the lottery's probabilities p, and a ridge regression in each arm, see one, and must find the
     pairs' average but for the luck of the lottery. Its variance is known here,
 
     .. math:: \frac{1}{n^2} \sum_i \frac{e_i^2}{p_0 p_1}, \qquad
         e_i = p_0 \bigl(Y_i(1) - m_{1i}\bigr) + p_1 \bigl(Y_i(0) - m_{0i}\bigr),
 
     where m are the weighted means, or what the regressions predict. An experiment could not know
-    it, because it needs both incomes [1]_.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a way, with `average effect`, the distance `from pairs`, and the `standard error` of
-        that distance, in US dollars.
+    it, because it needs both incomes [1]_. There is one row a way, with `average effect`, the
+    distance `from pairs`, and the `standard error` of that distance, in US dollars.
     """
     n, incomes, treated = len(study.arm), study.outcomes, study.arm == 1
-    check(
-        len(study.difference) == n,
-        "the test subjects must be the seen ones",
-        [len(study.difference), n],
-    )
+    m = len(study.difference)
+    check(m == n, "the test subjects must be the seen ones", [m, n])
     weights, arms = 1 / study.arm_probability, (~treated, treated)
     means = [np.full(n, np.average(incomes[arm], weights=weights[arm])) for arm in arms]
-    models = [LinearRegression().fit(study.covariates[arm], incomes[arm]) for arm in arms]
+    models = [Ridge().fit(study.covariates[arm], incomes[arm]) for arm in arms]
     lines = [model.predict(study.covariates) for model in models]
     chances = study.test_probabilities[list(study.arms)].to_numpy().T
     both = [table[study.outcome].to_numpy() for table in (study.control, study.treated)]
@@ -66,11 +60,10 @@ def three_ways(study: Study) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
-def weighted_studies(simulator: Simulator, n: int, seeds, horizon: int = 7) -> pd.DataFrame:
-    """Weight one study a seed by true probabilities: its `average effect`, and what it states.
-
-    That is its `standard error`; both in US dollars. The index is the seed.
-    """
+def weighted_studies(
+    simulator: Simulator, n: int, seeds: Iterable[int], horizon: int = 7
+) -> pd.DataFrame:
+    """Weight one study a seed by true probabilities: `average effect` and its `standard error`."""
     rows = {}
     # No covariate is read, and one is the least that a study may have.
     options = {"horizon": horizon, "n_test": 1, "adjustment": ["age"]}

@@ -72,9 +72,8 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
 
     where s scores a row by how likely it is to be of the first table, by trees that did not see it
     (five folds, split by the seed), and :math:`s_{10}, s_{01}` are the standard deviations, over
-    the n and the m rows, of the share of the other table's rows that a row is ranked above. 0.5:
-    the trees find no difference; 1: they always tell. All rows must be independent: two worlds
-    with one seed share their noise, and must not be compared so.
+    the n and the m rows, of the share of the other table's rows that a row is ranked above. 0.5
+    says that they find no difference. All rows must be independent; worlds of one seed are not.
 
     References
     ----------

@@ -61,6 +61,14 @@ def test_a_page_takes_one_core_unless_the_user_says_otherwise(tiny_book, monkeyp
     assert output.data["text/plain"] == repr(chosen or "1")
 
 
+def test_the_page_that_took_longest_is_run_first(tiny_book):
+    pages = [f"  - {{page: {page}, notebook: sums}}\n" for page in ("new", "short", "long")]
+    tiny_book.add_edition("default", "about: x\npages:\n" + "".join(pages))
+    for page, seconds in [("short", 0.5), ("long", 40)]:
+        tiny_book.page(page).with_suffix(".json").write_text(json.dumps({"seconds": seconds}))
+    assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
+
+
 def test_two_builds_at_once_are_refused(tiny_book):
     with (
         file_lock(tiny_book.executed / ".lock"),

@@ -232,8 +232,10 @@ def test_the_kept_tables_of_the_book_are_small():
 
 def test_notebooks_read_pages_and_tables_that_there_are():
     """A misspelt one would be taken for one that was never recorded."""
+    notebooks = list(editions.BOOK.notebooks.glob("*.ipynb"))
     pages = {run.page for run in editions.load_edition("paper")[1]}
-    for notebook in editions.BOOK.notebooks.glob("*.ipynb"):
+    pages |= {notebook.stem for notebook in notebooks}
+    for notebook in notebooks:
         cells = nbformat.read(notebook, 4).cells
         source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
         for page, name in re.findall(r'recorded\(\s*"(\w+)",\s*"(\w+)"', source):

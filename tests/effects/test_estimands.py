@@ -60,6 +60,12 @@ def test_trimming_keeps_who_might_do_either():
     assert kept.tolist() == pytest.approx([1, 0, 0, 0.1])
 
 
+def test_who_takes_neither_arm_counts_for_nobody_but_everybody():
+    nobody = (np.array([0.0, 0.4]), np.array([0.0, 0.4]))
+    for name, weigh in ESTIMANDS.items():
+        assert (weigh(*nobody) == [name == "ATE", weigh(*nobody)[1]]).all(), name
+
+
 def test_without_probabilities_there_is_one_average_of_sampled_effects():
     study, _ = study_of(1_000, known=False)
     assert average_effects(study).index.tolist() == ["ATE"]

@@ -95,7 +95,7 @@ def test_linear_effects_have_the_errors_of_their_coefficients(estimator):
 
 def test_what_is_not_linear_says_nothing():
     forest = RandomForestRegressor(5)
-    assert influence(forest.fit(*world(50)[::2]), *world(50)[::2]) is None
+    assert influence(Search(forest).fit(*world(50)[::2]), *world(50)[::2]) is None
     fitted = TLearner(OLS, forest).fit(*world(100))
     assert not hasattr(fitted, "effect_interval")
     assert not hasattr(fitted, "average_interval")

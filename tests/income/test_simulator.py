@@ -247,3 +247,22 @@ def test_a_table_of_another_kind_is_refused(tmp_path):
 def test_every_column_has_a_value(world):
     assert not world.isna().any().any()
     assert isinstance(world["studies"].dtype, pd.CategoricalDtype)
+
+
+def test_the_seed_of_a_fit_may_be_that_of_some_variables_alone():
+    one, some, other = (
+        fitted_simulator(),
+        fitted_simulator(seed=1, seeded=["relationship"]),
+        fitted_simulator(seed=1),
+    )
+    of = {"n": 400, "seed": 3}
+    first, second, third = (simulator.sample(**of) for simulator in (one, some, other))
+    before = ["age", "education", "occupation"]
+    assert first[before].equals(second[before])
+    assert not first["relationship"].equals(second["relationship"])
+    assert second["relationship"].equals(third["relationship"])
+    incomes = [simulator.initial_["income"].largest_ for simulator in (one, some, other)]
+    assert incomes[0] == incomes[1] != incomes[2]
+    assert one.recipe_ != some.recipe_ != other.recipe_
+    with pytest.raises(InputError, match="variable 'kinship' is unknown: expected one of age, "):
+        fitted_simulator(seeded=["kinship"])
