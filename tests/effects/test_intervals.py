@@ -35,9 +35,11 @@ LOGIT = Search(LogisticRegression(C=1e4, max_iter=1_000), scored=False)
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_kept(monkeypatch):
+def nothing_is_kept():
     """Hundreds of small fits are made sooner than they are kept."""
-    monkeypatch.setattr(learners, "kept", lambda function, *_: function.__wrapped__)
+    before = learners.KEEPING.set(False)
+    yield
+    learners.KEEPING.reset(before)
 
 
 def world(n, seed=0):
