@@ -33,8 +33,9 @@ SMALL = {
         "selection": "random",
         "bootstraps": 50,
         "repeats": 2,
-        "fits": [0, 0],
-        "resampled": ["match-nn-eu"],
+        "n_studies": 2,
+        "n_samples_of_studies": 700,
+        "studied": ["match-nn-eu", "t-ridge"],
         "seed": 3,
     },
     "evaluation": {
