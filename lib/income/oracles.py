@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import Ridge
 
 from lib.effects.estimators import TruePropensityWeighting
 from lib.effects.study import Study
@@ -30,7 +30,7 @@ def three_ways(study: Study) -> pd.DataFrame:
 
     The study must be drawn with a `lottery` of its two arms, and with test subjects that are the
     seen ones (`test_seed` and `seed` are one). Pairs know both incomes of everybody. Weighting by
-    the lottery's probabilities p, and a linear regression in each arm, see one, and must find the
+    the lottery's probabilities p, and a ridge regression in each arm, see one, and must find the
     pairs' average but for the luck of the lottery. Its variance is known here,
 
     .. math:: \frac{1}{n^2} \sum_i \frac{e_i^2}{p_0 p_1}, \qquad
@@ -45,7 +45,7 @@ def three_ways(study: Study) -> pd.DataFrame:
     check(m == n, "the test subjects must be the seen ones", [m, n])
     weights, arms = 1 / study.arm_probability, (~treated, treated)
     means = [np.full(n, np.average(incomes[arm], weights=weights[arm])) for arm in arms]
-    models = [LinearRegression().fit(study.covariates[arm], incomes[arm]) for arm in arms]
+    models = [Ridge().fit(study.covariates[arm], incomes[arm]) for arm in arms]
     lines = [model.predict(study.covariates) for model in models]
     chances = study.test_probabilities[list(study.arms)].to_numpy().T
     both = [table[study.outcome].to_numpy() for table in (study.control, study.treated)]

@@ -6,6 +6,7 @@ import pandas as pd
 
 from lib import ROOT
 from lib.effects.estimator_files import labels
+from lib.effects.intervals import NORMAL
 from lib.effects.study import Study
 from lib.errors import check_known
 from lib.files import read_table
@@ -16,17 +17,14 @@ from lib.scm import Simulator
 #: The sample that accompanies the paper; its README says whose it is.
 SAMPLE = ROOT / "data" / "income_scm_1.0_cate"
 
-#: A metric of the paper, or its error with a sign → digits, and what its column says.
+#: A metric of the paper → digits, and what its column says.
 METRICS = {
     "cross-validation": (2, "AUC or R² of the fit"),
     "AE": (0, "error of the ATE, $"),
-    "error": (0, "error of the ATE, $"),
     "R²": (2, "R² of the CATE"),
     "R² by group": (2, "R² by education"),
 }
 
-#: Half the width of a normal 95 % interval, in standard errors.
-Z = 1.959964
 
 #: A table of the paper → its metrics.
 TABLES = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R² by group",)}
@@ -84,7 +82,7 @@ def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
     `source`, `fact`, `value`, and the ends of the 95 % interval that the subjects leave, `lower`
     and `upper`. The constant b of the income mechanism is known of our fits alone.
     """
-    tables = [_facts(published_study()).assign(source="the authors' draw")]
+    tables = [_facts(published_study(["age"])).assign(source="the authors' draw")]
     for simulator in simulators:
         facts = _facts(draw_study(simulator, n))
         facts.loc["constant b, $"] = simulator.initial_["income"].largest_
@@ -101,7 +99,7 @@ def _facts(study: Study) -> pd.DataFrame:
         "average effect, $": pd.Series(study.difference),
     }
     table = pd.DataFrame({fact: values.agg(["mean", "sem"]) for fact, values in facts.items()}).T
-    value, reach = table["mean"], Z * table["sem"]
+    value, reach = table["mean"], NORMAL * table["sem"]
     return pd.DataFrame({"value": value, "lower": value - reach, "upper": value + reach})
 
 

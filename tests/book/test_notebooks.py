@@ -35,7 +35,7 @@ SMALL = {
         "repeats": 2,
         "n_studies": 2,
         "n_samples_of_studies": 600,
-        "studied": ["match-nn-eu"],
+        "studied": ["match-nn-eu", "t-ridge"],
         "seed": 3,
     },
     "evaluation": {
