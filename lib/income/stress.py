@@ -188,28 +188,28 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
     return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
 
 
-def beyond_chance(
+def changes(
     table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
 ) -> pd.DataFrame:
-    """Say whose marks changed, study by study, from a stress's first level to others beyond chance.
+    """Say by how much marks change, study by study, from a stress's first level to the others.
+
+    As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
+    interval, see :func:`curve`.
 
     Examples
     --------
     >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 1, 1], "study": [0, 1, 0, 1]})
     >>> table = table.assign(estimator="t", error=[50.0, 70.0, 1_150.0, 1_172.0])
-    >>> beyond_chance(table, {"t": "T-learner"}, ["error"])
-                                           error
-    stress level
-    size   1      T-learner by +1,101 dollars
+    >>> changes(table, {"t": "T-learner"}, ["error"]).to_numpy().tolist()
+    [['+1,101 ± 13']]
     """
-    levels = table[["stress", "level"]].drop_duplicates()
-    said = pd.DataFrame(index=pd.MultiIndex.from_frame(levels[levels.duplicated("stress")]))
-    for mark in marks:
+    rows, keys = [], ["stress", "level", "mark"]
+    for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
         first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
-        change = curve(table.assign(**{mark: table[mark] - first}), mark)
-        sure = change.loc[change["lower"] * change["upper"] > 0, "mean"]
-        shown = "{} by {:+.2f}" if mark == "R²" else "{} by {:+,.0f} dollars"
-        words = [shown.format(names[name], mean) for (*_, name), mean in sure.items()]
-        changed = pd.Series(words, sure.index, dtype=object).groupby(level=[0, 1], sort=False)
-        said[mark] = changed.agg(", ".join).reindex(said.index, fill_value="none")
-    return said
+        later = table["level"] != table.groupby("stress")["level"].transform("first")
+        change = curve(table[later].assign(**{mark: table[mark] - first}), mark)
+        for (stress, level, estimator), (mean, _, upper) in change.iterrows():
+            text = f"{mean:+,.{digits}f} ± {upper - mean:,.{digits}f}"
+            rows.append((stress, level, mark, names[estimator], text))
+    found = pd.DataFrame(rows, columns=[*keys, "estimator", "text"])
+    return found.pivot_table("text", keys, "estimator", "first", fill_value="", sort=False)

@@ -34,7 +34,7 @@ SMALL = {
         "bootstraps": 50,
         "repeats": 2,
         "n_studies": 2,
-        "n_samples_of_studies": 600,
+        "n_samples_of_studies": 700,
         "studied": ["match-nn-eu", "t-ridge"],
         "seed": 3,
     },

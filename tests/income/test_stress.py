@@ -11,7 +11,7 @@ from lib.effects.estimators import TLearner
 from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects
 from lib.errors import InputError
 from lib.income import draw_studies, fitted_simulator, stress
-from lib.income.stress import beyond_chance, curve, rising, stress_test
+from lib.income.stress import changes, curve, rising, stress_test
 
 HIDDEN = [name for name in MINIMAL_ADJUSTMENT if name != "age"]
 
@@ -218,13 +218,10 @@ def test_curve_and_change_are_those_of_students_t():
     np.testing.assert_allclose(found, [30, 30 - half, 30 + half])
     # Curves overlap widely; study by study, the second level is 100 higher for certain.
     assert curve(table, "error")["lower"].iloc[1] < found["upper"]
-    said = beyond_chance(table, {"t": "T"}, ["error"])
-    assert said["error"].to_dict() == {("size", 2): "T by +100 dollars"}
-    level_off = table.assign(error=[10.0, 20.0, 60.0, 11.0, 19.0, 60.0])
-    assert beyond_chance(level_off, {"t": "T"}, ["error"])["error"].tolist() == ["none"]
-    nobody = table.assign(error=np.nan)
-    assert beyond_chance(nobody, {"t": "T"}, ["error"])["error"].tolist() == ["none"]
+    said = changes(table, {"t": "T"}, ["error"])
+    assert said["T"].to_dict() == {("size", 2, "error"): "+100 ± 2"}, "4.303 / √3"
+    assert changes(table.assign(error=np.nan), {"t": "T"}, ["error"]).empty
     both = pd.concat([table.assign(**{"R²": table["error"] / 100}), table.assign(stress="age")])
-    said = beyond_chance(both, {"t": "T"})
-    assert said.loc[("size", 2)].tolist() == ["T by +100 dollars", "T by +1.00"]
-    assert said.loc[("age", 2)].tolist() == ["T by +100 dollars", "none"]
+    said = changes(both, {"t": "T"})["T"]
+    assert said[("size", 2)].to_dict() == {"error": "+100 ± 2", "R²": "+1.00 ± 0.02"}
+    assert said[("age", 2)].to_dict() == {"error": "+100 ± 2"}
