@@ -207,7 +207,7 @@ def changes(
     for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
         first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
         later = table["level"] != table.groupby("stress")["level"].transform("first")
-        change = curve(table[later].assign(**{mark: table[mark] - first}), mark)
+        change = curve(table.assign(**{mark: table[mark] - first})[later], mark)
         for (stress, level, estimator), (mean, _, upper) in change.iterrows():
             text = f"{mean:+,.{digits}f} ± {upper - mean:,.{digits}f}"
             rows.append((stress, level, mark, names[estimator], text))
