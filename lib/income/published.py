@@ -6,6 +6,7 @@ import pandas as pd
 
 from lib import ROOT
 from lib.effects.estimator_files import labels
+from lib.effects.intervals import NORMAL
 from lib.effects.study import Study
 from lib.errors import check_known
 from lib.files import read_table
@@ -24,8 +25,6 @@ METRICS = {
     "R² by group": (2, "R² by education"),
 }
 
-#: Half the width of a normal 95 % interval, in standard errors.
-Z = 1.959964
 
 #: A table of the paper → its metrics.
 TABLES = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R² by group",)}
@@ -100,7 +99,7 @@ def _facts(study: Study) -> pd.DataFrame:
         "average effect, $": pd.Series(study.difference),
     }
     table = pd.DataFrame({fact: values.agg(["mean", "sem"]) for fact, values in facts.items()}).T
-    value, reach = table["mean"], Z * table["sem"]
+    value, reach = table["mean"], NORMAL * table["sem"]
     return pd.DataFrame({"value": value, "lower": value - reach, "upper": value + reach})
 
 
