@@ -1,6 +1,7 @@
 """The benchmark: studies and estimators in, a tidy table of metrics out."""
 
 import collections
+import contextvars
 import copy
 import itertools
 import os
@@ -18,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from lib.cache import cached
 from lib.effects.estimator_files import GRIDS, PAPER, read_estimators
 from lib.effects.intervals import NORMAL
-from lib.effects.learners import kept
+from lib.effects.learners import KEEPING, kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check, check_known
@@ -86,7 +87,7 @@ def benchmark(
     n_jobs, progress : int, bool
         Estimators at work at a time; report each of them on standard error.
     keep : bool
-        Keep every estimate on disk. Thousands of small ones are sooner found than kept.
+        Keep estimates and their models' parts on disk; thousands of small ones are sooner found.
     **of_study
         Fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
 
@@ -183,7 +184,7 @@ def _estimates(
             for name, made in estimators.items():
                 # Estimators are sent to other processes by value, so that classes of a notebook
                 # arrive there.
-                run = kept(_estimate, made) if keep else _estimate.__wrapped__
+                run = kept(_estimate, made) if keep else _unkept
                 data = study.covariates.to_numpy(), study.arm, study.outcomes
                 ready, of_test = _ready(name, made, study), study.test_covariates.to_numpy()
                 yield joblib.delayed(run)(name, ready, *data, of_test)
@@ -251,6 +252,13 @@ def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) 
         effect_upper=ends[1],
         estimand=getattr(estimator, "estimand", "ATE"),
     )
+
+
+def _unkept(*arguments) -> Estimate:
+    """Estimate, and keep nothing of it on disk, nor of the models on the way."""
+    context = contextvars.copy_context()
+    context.run(KEEPING.set, False)
+    return context.run(_estimate.__wrapped__, *arguments)
 
 
 def _interval(estimator, ate: float, test_covariates) -> tuple[float, float]:

@@ -24,6 +24,9 @@ from lib.effects.study import Study
 #: Estimators that state intervals, with fixed settings.
 COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
 
+#: Models whose coefficients solve the equations of :func:`influence`.
+LINEAR = (Ridge, LinearRegression, LogisticRegression)
+
 #: Of a normal distribution, 95 % lie within as many standard deviations.
 NORMAL = ndtri(0.975)
 
@@ -41,17 +44,17 @@ def influence(search: Search, features, target, weights=1.0) -> np.ndarray | Non
     with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
     The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich.
     """
-    model, fitted = search.best_estimator_, search.predict(features)
+    model = search.best_estimator_
+    if not (isinstance(model, LINEAR) and model.fit_intercept):
+        return None
+    fitted, curvature, penalty = search.predict(features), 1.0, getattr(model, "alpha", 0.0)
     if isinstance(model, LogisticRegression):
         curvature, penalty = fitted * (1 - fitted), 1 / model.C
-    elif isinstance(model, Ridge | LinearRegression):
-        curvature, penalty = np.ones(len(fitted)), getattr(model, "alpha", 0.0)
-    else:
-        return None
     design = np.column_stack([features, np.ones(len(fitted))])
     penalties = np.diag([penalty] * (design.shape[1] - 1) + [0.0])
-    inverse = np.linalg.pinv(design.T @ ((weights * curvature)[:, None] * design) + penalties)
-    return (weights * (target - fitted))[:, None] * design @ inverse
+    curved = (weights * curvature * design.T).T
+    scores = (weights * (target - fitted) * design.T).T
+    return scores @ np.linalg.pinv(design.T @ curved + penalties)
 
 
 def covariance(*fits: tuple) -> np.ndarray | None:

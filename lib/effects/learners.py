@@ -4,6 +4,7 @@ A learner is any regressor or classifier with scikit-learn's interface. A :class
 learner with settings to choose from.
 """
 
+import contextvars
 import inspect
 
 import numpy as np
@@ -44,6 +45,9 @@ FOLDS = 5
 #: How many standard errors worse than the best a setting must be to be ruled out, on the folds so
 #: far, or by the first trees of a forest.
 CLEARLY_WORSE, FIRST_TREES = 2, 10
+
+#: Whether anything is kept on disk: not where it would take longer than to find it again.
+KEEPING = contextvars.ContextVar("keeping", default=True)
 
 #: Packages whose code, or version, is part of the name of a result that is kept.
 WATCHED = {"lib", "sklearn", "xgboost", "econml", "numpy", "scipy"}
@@ -115,7 +119,7 @@ def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
 
 def kept(function, *estimators):
     """Return a cached function, or what is inside where its results depend on unwatched code."""
-    return function if all(map(watched, estimators)) else function.__wrapped__
+    return function if KEEPING.get() and all(map(watched, estimators)) else function.__wrapped__
 
 
 @cached

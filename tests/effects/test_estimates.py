@@ -242,6 +242,14 @@ def test_results_are_kept_as_they_finish(tables, monkeypatch):
     assert wide(resumed)["R²"].notna().all()
 
 
+def test_small_results_need_not_be_kept(tables, tmp_path):
+    once = benchmark(*tables, estimators=["ipw-lr", "match-nn-eu"], keep=False, **OPTIONS)
+    assert not [*tmp_path.rglob("*.pkl")]
+    again = benchmark(*tables, estimators=["ipw-lr", "match-nn-eu"], **OPTIONS)
+    assert len([*tmp_path.rglob("*.pkl")]) == 3  # two estimates, and a cross-validation
+    pd.testing.assert_frame_equal(once, again)
+
+
 def test_random_selection_is_reproducible(tables, tmp_path, monkeypatch):
     entry = GRIDS["estimators"]["t"] | {"base_estimator__alpha": [*range(1, 10)]}
     options = OPTIONS | {"grids": {"estimators": {"t": entry}}, "selection": "random"}

@@ -35,9 +35,11 @@ LOGIT = Search(LogisticRegression(C=1e4, max_iter=1_000), scored=False)
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_kept(monkeypatch):
+def nothing_is_kept():
     """Hundreds of small fits are made sooner than they are kept."""
-    monkeypatch.setattr(learners, "kept", lambda function, *_: function.__wrapped__)
+    before = learners.KEEPING.set(False)
+    yield
+    learners.KEEPING.reset(before)
 
 
 def world(n, seed=0):
@@ -96,6 +98,8 @@ def test_linear_effects_have_the_errors_of_their_coefficients(estimator):
 def test_what_is_not_linear_says_nothing():
     forest = RandomForestRegressor(5)
     assert influence(Search(forest).fit(*world(50)[::2]), *world(50)[::2]) is None
+    through_zero = Search(Ridge(fit_intercept=False)).fit(*world(50)[::2])
+    assert influence(through_zero, *world(50)[::2]) is None
     fitted = TLearner(OLS, forest).fit(*world(100))
     assert not hasattr(fitted, "effect_interval")
     assert not hasattr(fitted, "average_interval")
