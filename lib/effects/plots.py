@@ -14,8 +14,8 @@ def ranking(
 ) -> Figure:
     """Draw a metric of the estimators, the best at the top, with its intervals.
 
-    `runs` maps what the legend says to tidy metrics; the first run ranks the estimators that it
-    has. `unit` says what the values are, and `names` what the row of an estimator is called.
+    `runs` maps what the legend says to tidy metrics; the first run that has the metric ranks its
+    estimators. `unit` says what the values are, and `names` what the row of an estimator is called.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def ranking(
     table = pd.concat(runs, names=["series"]).reset_index("series")
     check_known("metric", metric, table["metric"].unique())
     table = table[(table["metric"] == metric) & table["value"].notna()].set_index("estimator")
-    first = table[table["series"] == next(iter(runs))]
+    first = table[table["series"] == table["series"].iloc[0]]
     order = first.sort_values("value", ascending=not metric.startswith("R²")).index
     table = table.loc[order].rename(index=names).reset_index()
     return intervals(table, "estimator", "Estimators, the best first", unit, **options)
