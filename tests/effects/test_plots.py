@@ -94,5 +94,5 @@ def test_regrets_are_those_of_every_study_and_their_means():
 def test_a_run_without_the_metric_leaves_the_order_to_the_next():
     averages = pd.DataFrame({"estimator": ["IPW"], "metric": "AE", "value": 7.0})
     both = pd.DataFrame({"estimator": ["S", "T"], "metric": "R²", "value": [0.1, 0.3]})
-    figure = ranking({"this run": averages, "paper": both}, "R²", "R²")
+    figure = plots.ranking({"this run": averages, "paper": both}, "R²", "R²")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["T", "S"]
