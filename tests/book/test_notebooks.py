@@ -16,6 +16,16 @@ from lib.book.running import run_page
 #: Small, and away from the defaults, so that a value that a notebook holds fast shows.
 SMALL = {
     "adding_a_theme": {"n_per_bcc": [2, 3, 3], "n_tasks": 3, "n_samples": 4, "seed": 1},
+    "coverage": {
+        "n_samples": 400,
+        "n_studies": 3,
+        "overlaps": [0.0, 1.0],
+        "estimators": ["ipw-true", "ipww", "ipww-ato", "t-ridge"],
+        "of_effects": ["t-ridge"],
+        "n_population": 2_000,
+        "n_test": 20,
+        "repeats": 5,
+    },
     "data_preparation": {"records_shown": 2},
     "effect_data": {"n_samples": 1_500, "horizon": 4, "n_truth": 100, "repeats": 3},
     "error_test": {

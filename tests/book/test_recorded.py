@@ -39,6 +39,8 @@ def book(tiny_book, monkeypatch):
         "  - {page: big, notebook: marks, parameters: {n_samples: 50_000}}\n",
     )
     monkeypatch.setattr(recorded, "RECORDED", tiny_book.recorded)
+    # The tiny book has a folder of the same name, and its kernels start beside it.
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return tiny_book
 
 
