@@ -129,7 +129,7 @@ class IPW(EffectEstimator, name="IPWEstimator"):
                                        {\sum_{i: a_i = a} 1 / P(a \mid z_i)},
 
     and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not
-    clipped; a term whose propensity is 0 or 1 drops out, as in the reference. For another
+    clipped; a term whose own arm has the propensity 0 drops out, as in the reference. For another
     `estimand` than all in the two arms, weights are multiplied by its tilt [6]_.
 
     The standard error, if propensities are those of logistic regression, is the stacked sandwich: a

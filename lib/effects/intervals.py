@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 
 from lib import ROOT
 from lib.effects.learners import Search
-from lib.effects.study import Study
+from lib.effects.study import Study, tempered
 
 #: Estimators that state intervals, with fixed settings.
 COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
@@ -123,8 +123,7 @@ def lotteries(population: Study, n: int, seeds: Iterable[int], power: float) -> 
     population, of which the average effects are known exactly.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
-    chances = population.test_probabilities[arms] ** power
-    chances = chances.div(chances.sum(axis=1), axis=0)
+    chances = tempered(population.test_probabilities[arms], power)
     told = [{population.treatment: arm} for arm in arms]
     worlds = pd.concat([table.assign(**arm) for table, arm in zip(tables, told, strict=True)])
     m, chance = len(chances), chances[arms[1]].to_numpy()

@@ -25,10 +25,11 @@ def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[np.nd
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
         size = min(BLOCK, resamples - start)
-        drawn = rng.integers(n, size=(size, n))
         if seed is None:
             numbers = range(start, start + size)
             drawn = np.stack([np.random.RandomState(i).randint(n, size=n) for i in numbers])
+        else:
+            drawn = rng.integers(n, size=(size, n))
         drawn += n * np.arange(size)[:, None]
         yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
 

@@ -231,6 +231,15 @@ def _probabilities(which: str, table: pd.DataFrame, arms: tuple[str, str], n: in
     return both
 
 
+def tempered(probabilities: pd.DataFrame, power: float) -> pd.DataFrame:
+    r"""Raise the probabilities of levels, one row a subject, to a power γ.
+
+    .. math:: P_\gamma(a \mid z) = \frac{P(a \mid z)^\gamma}{\sum_b P(b \mid z)^\gamma}
+    """
+    raised = probabilities**power
+    return raised.div(raised.sum(axis=1), axis=0)
+
+
 def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
     for name in names:
         check_known(f"{which} column", name, table)

@@ -25,7 +25,6 @@ METRICS = {
     "R² by group": (2, "R² by education"),
 }
 
-
 #: A table of the paper → its metrics.
 TABLES = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R² by group",)}
 
@@ -64,11 +63,12 @@ def beside_the_paper(
     """
     check_known("table of the paper", table_of_paper, TABLES)
     columns, estimators = {}, table["estimator"].unique()
+    runs = {"ours": table, "paper": published_metrics(adjustment)}
     for metric in TABLES[table_of_paper]:
         digits, title = METRICS[metric]
         if metric == "R²" and pd.notna(ceiling):
             title += f", of at most {ceiling:.2f}"
-        for whose, run in (("ours", table), ("paper", published_metrics(adjustment))):
+        for whose, run in runs.items():
             rows = run[run["metric"] == metric].set_index("estimator").reindex(estimators)
             rows = rows[["value", "lower", "upper"]].to_numpy()
             columns[title, whose] = [_in_words(*row, digits) for row in rows]

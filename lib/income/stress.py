@@ -27,7 +27,7 @@ from lib import ROOT
 from lib.effects.estimates import Estimate, estimate
 from lib.effects.estimator_files import labels
 from lib.effects.metrics import t_interval
-from lib.effects.study import MINIMAL_ADJUSTMENT, Study, TrueEffects
+from lib.effects.study import MINIMAL_ADJUSTMENT, Study, TrueEffects, tempered
 from lib.errors import InputError, check, check_known, is_count
 from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
@@ -47,18 +47,17 @@ def hidden_confounder(study: DrawnStudy, name: str) -> Study:
 
 
 def overlap(study: DrawnStudy, power: float) -> Study:
-    r"""Draw the treatment from the true probabilities raised to a power γ.
+    """Draw the treatment from the true probabilities, :func:`~lib.effects.study.tempered`.
 
-    .. math:: P_\gamma(a \mid z) = \frac{P(a \mid z)^\gamma}{\sum_b P(b \mid z)^\gamma}
-
-    γ = 0 is a lottery of all levels, γ = 1 the world as it is, and a larger one is sharper.
+    The power 0 is a lottery of all levels, 1 the world as it is, and a larger one is sharper.
     """
-    powers = [table**power for table in (study.probabilities, study.test_probabilities)]
-    tempered, of_test = (table.div(table.sum(axis=1), axis=0) for table in powers)
-    policy = StochasticPolicy(lambda now, before: tempered.loc[now.index])
+    known = {
+        "probabilities": tempered(study.probabilities, power),
+        "test_probabilities": tempered(study.test_probabilities, power),
+    }
+    policy = StochasticPolicy(lambda now, before: known["probabilities"].loc[now.index])
     drawn = {name: study.drawn[name] for name in ("n", "horizon", "seed")}
     world = study.drawn["simulator"].sample(**drawn, do={"studies": {TREATED_STEP: policy}})
-    known = {"probabilities": tempered, "test_probabilities": of_test}
     return replace(study, observational=cohort(world), **known)
 
 
