@@ -2,10 +2,13 @@
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,9 +24,10 @@ def commands() -> None:
     """Make the Causal Benchmark Book, rerun a page of it, or look what there is to run.
 
     Every page is a notebook that was executed with certain parameters. `book` makes
-    the whole book, `run` executes one notebook with the values you choose, and `pages`
-    lists the notebooks with their parameters. `record` keeps tables
-    of an edition, or compares a fresh run with them. `sample` writes worlds of a simulator.
+    the whole book, `run` executes one notebook with the values you choose, `sweep` with many, and
+    `compare` sets runs side by side. `pages` lists the notebooks with their parameters. `record`
+    keeps tables of an edition, or compares a fresh run with them. `sample` writes worlds of a
+    simulator.
 
     \b
     examples:
@@ -32,6 +36,8 @@ def commands() -> None:
       python -m lib pages                     which notebooks there are
       python -m lib run worlds -p n_samples 20_000 -p seed 3
                                               one notebook, your values
+      python -m lib sweep worlds -p horizon 4 7 10 -p seed 1..20
+                                              one notebook, many values
       python -m lib sample income_scm_1.0 -n 50_000 -o seen.parquet
                                               a world, as a file
 
@@ -73,43 +79,118 @@ def book(edition: str, workers: int, no_render: bool, force: bool) -> list[str]:
         f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
         f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
     )
-    if book.index.exists() and not no_render:
-        print(f"the book is at {book.index}")
+    index = book.built / Path(edition).stem / "index.html"
+    if index.exists() and not no_render:
+        print(f"the book is at {index}")
     return outcome.problems
 
 
 @commands.command()
 @click.argument("name", metavar="NOTEBOOK")
 @click.option("-p", "--parameter", "given", type=(str, str), multiple=True, metavar="NAME VALUE")
-@click.option("-o", "--output", type=_path, help="If not given, NOTEBOOK_run.ipynb, here.")
+@click.option("-o", "--output", type=_path, help="Write the executed notebook here, and no page.")
 def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> list[str]:
-    """Execute one notebook with the values you choose, and write a run record beside it.
+    """Execute one notebook with the values you choose, and make a page of it.
 
     NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Every `-p`
-    gives a value to a parameter; names and types are checked before anything runs. Nothing of
-    the book changes, unless you point the output there.
+    gives a value to a parameter; names and types are checked before anything runs. The page is
+    below runs, in a folder that is named by what differs from the defaults, and runs/index.html
+    lists all. What is there and up to date is not run again.
 
     \b
     examples:
       python -m lib run worlds
-      python -m lib run worlds -p n_samples 20_000 -p seed 3 -o twenty_thousand.ipynb
-      python -m lib run my_folder/my_notebook.ipynb
+      python -m lib run worlds -p n_samples 20_000 -p seed 3
+      python -m lib run my_folder/my_notebook.ipynb -o executed.ipynb
     """
     from lib.book.editions import Book, Run
-    from lib.book.running import execute
+    from lib.book.running import execute, why_stale
+    from lib.book.runs import show
     from lib.files import writable
 
     book = Book()
-    notebook = book.notebook(name)
-    output = output or Path(f"{notebook.stem}_run.ipynb")
-    check(output.suffix == ".ipynb", "the name of the output must end with .ipynb", str(output))
-    run = Run(notebook, output, dict(given), Path.cwd(), book, as_text=True)
+    values = _once(given)
+    if output:
+        check(output.suffix == ".ipynb", "the name of the output must end with .ipynb", str(output))
+    run = Run(book.notebook(name), output, values, Path.cwd(), book, as_text=True)
     writable(run.output.parent)
-    problems = execute([run])
-    if not problems:
+    problems = execute([run]) if output or why_stale(run) else []
+    if problems and run.failed.exists():
+        return [*problems, f"the notebook as it failed is {run.failed}"]
+    if problems or output:
         print(f"{output}, with its run record in {output.with_suffix('.json').name}")
-    elif run.failed.exists():
-        problems.append(f"the notebook as it failed is {output.with_name(run.failed.name)}")
+        return problems
+    page, record = run.output.with_name("index.html"), run.output.with_suffix(".json")
+    if not page.exists() or page.stat().st_mtime < record.stat().st_mtime:
+        problems = show(book, run)
+    print(f"the page is {page}")
+    return problems
+
+
+def _once(given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    for number, (name, _) in enumerate(given):
+        earlier = [one for one, _ in given[:number]]
+        check(name not in earlier, "each parameter may be given once", name)
+    return dict(given)
+
+
+@commands.command(context_settings={"ignore_unknown_options": True})
+@click.argument("name", metavar="NOTEBOOK")
+@click.argument("words", metavar="-p NAME VALUE...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--number", "numbers", multiple=True, help="A recorded number to draw; all, if none.")
+@click.option("--workers", default=2, help="Runs at a time.")
+def sweep(name: str, words: tuple[str, ...], numbers: tuple[str, ...], workers: int) -> list[str]:
+    """Execute one notebook with every combination of values, and tabulate its recorded numbers.
+
+    Every `-p` gives one or more values to a parameter; `1..20` are all whole numbers from 1 to 20.
+    Runs that are there and up to date are not run again, so that an interrupted sweep goes on. The
+    folder that is printed has the table, as CSV and as Parquet, and a page with a figure.
+
+    \b
+    examples:
+      python -m lib sweep worlds -p horizon 4 7 10 -p seed 1..20
+      python -m lib sweep worlds -p n_samples 1_000 10_000 --number average_effect
+    """
+    from lib.book.editions import Book
+    from lib.book.runs import sweep
+
+    given: list[tuple[str, list[str]]] = []
+    for before, word in zip(["", *words], words, strict=False):
+        if before in ("-p", "--parameter"):
+            given.append((word, []))
+        elif word not in ("-p", "--parameter"):
+            check(bool(given), "a value must follow -p and the name of a parameter", word)
+            given[-1][1].extend(_range(word))
+    check(bool(given), "a sweep needs a parameter, as -p seed 1..20", list(words))
+    grid = _once(given)
+    folder, problems = sweep(name, grid, workers, numbers, Path.cwd(), Book())
+    if folder:
+        print(f"the page is {folder / 'index.html'}")
+    return problems
+
+
+def _range(word: str) -> list[str]:
+    """Return the numbers of `1..20` one by one, and any other word as it is."""
+    ends = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", word)
+    return list(map(str, range(int(ends[1]), int(ends[2]) + 1))) if ends else [word]
+
+
+@commands.command()
+@click.argument("runs", nargs=-1, metavar="RUN RUN...")
+def compare(runs: tuple[str, ...]) -> list[str]:
+    """Make a page of two runs or more: parameters that differ, recorded numbers, and figures.
+
+    RUN is a folder in runs, by its name or path.
+
+    \b
+    example:
+      python -m lib compare worlds worlds,horizon=4
+    """
+    from lib.book.editions import Book
+    from lib.book.runs import compare
+
+    folder, problems = compare(runs, Book())
+    print(f"the page is {folder / 'index.html'}")
     return problems
 
 
@@ -125,9 +206,9 @@ def pages(edition: str) -> None:
     from lib.book.parameters import as_source
     from lib.book.running import why_stale
 
-    about, runs = load_edition(edition, Book())
-    print(f"edition {edition}: {about.strip()}")
-    for run in runs:
+    chosen = load_edition(edition, Book())
+    print(f"edition {chosen.name}: {chosen.about.strip()}")
+    for run in chosen.runs.values():
         state = why_stale(run) or "up to date"
         print(f"\n{run.page}  (notebooks/{run.notebook.name}; {state})")
         for name, parameter in run.parameters.items():

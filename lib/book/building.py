@@ -1,23 +1,21 @@
-"""Building the book: the pages that changed are run, then Jupyter Book renders them all.
+"""Building an edition: the pages that changed are run, then all of its pages are rendered.
 
-Executed notebooks are in `book/executed`, which is not under version control; the book
-renders these, and executes nothing itself. After the pages, a status table is written
-from their run records.
+Executed notebooks are in `book/executed/EDITION`, which is not under version control, and the
+book in `_build/EDITION`. Beside the pages, a status table is written from their run records.
 """
 
-import re
-import subprocess
-import sys
-from collections.abc import Sequence
+import os
 from typing import NamedTuple
 
-from lib.book.editions import BOOK, Book, Run, load_edition
-from lib.book.markdown import markdown_table
-from lib.book.parameters import as_source
+from lib.book.editions import BOOK, Book, Edition, load_edition
+from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.cache import versions
 from lib.errors import InputError, check_count
-from lib.files import file_lock, writable, write_text
+from lib.files import file_lock, write_text
+
+#: What the page on the status of all pages includes.
+STATUS = "status_table.md"
 
 
 class Outcome(NamedTuple):
@@ -36,10 +34,10 @@ def build(
     force: bool = False,
     book: Book = BOOK,
 ) -> Outcome:
-    """Bring the pages of an edition up to date, as many at a time as workers; render the book.
+    """Bring the pages of an edition up to date, as many at a time as workers; render its book.
 
-    A problem is a page that failed, a page that the table of contents lists and nothing
-    made, or a warning of the renderer. With `force`, pages that are up to date are run, too.
+    A problem is a page that failed, or a warning of the renderer. In place of a page that has no
+    good run, the book says so. With `force`, pages that are up to date are run, too.
 
     Examples
     --------
@@ -48,86 +46,55 @@ def build(
     lib.errors.InputError: workers must be a whole number of at least 1: found 0
     """
     check_count("workers", workers, least=1)
-    _, runs = load_edition(edition, book)
+    made = load_edition(edition, book)
+    runs, executed = list(made.runs.values()), book.executed / made.name
     try:
-        with file_lock(book.executed / ".lock", wait=False):
+        with file_lock(executed / ".lock", wait=False):
             stale = [run for run in runs if force or why_stale(run)]
             # The longest first, by its last run, so that at the end none is left alone.
             stale.sort(key=lambda run: -(read_record(run) or {"seconds": 0})["seconds"])
             problems = execute(stale, workers)
-            write_text(book.executed / "status_table.md", status_table(runs, book))
-            problems += [
-                f"_toc.yml lists book/executed/{name}, and there is no such page: "
-                f"edition {edition} does not make it, or it failed"
-                for name in _listed(book)
-                if not book.page(name).is_file()
-            ]
-            problems += _render(book) if render else []
+            write_text(executed / STATUS, status_table(made))
+            problems += _render(made, book) if render else []
     except BlockingIOError:
-        raise InputError(f"another build is at work in {book.executed}: wait for it") from None
+        raise InputError(f"another build is at work in {executed}: wait for it") from None
     unchanged = [run.page for run in runs if run not in stale]
     return Outcome([run.page for run in stale], unchanged, problems)
 
 
-def _listed(book: Book) -> list[str]:
-    """Return the executed pages that the table of contents lists."""
-    contents = (book.root / "_toc.yml").read_text(encoding="utf-8")
-    return re.findall(r"book/executed/(\w+)", contents)
+def _render(edition: Edition, book: Book) -> list[str]:
+    staging = book.built / ".staging" / edition.name
+    site = Site(staging, f"Edition {edition.name}. {edition.about}", edition.title, book)
+    table = (book.executed / edition.name / STATUS).read_text(encoding="utf-8")
+    included = f"```{{include}} executed/default/{STATUS}\n```"
+    for name, path in edition.prose.items():
+        site.pages[f"{name}.md"] = path.read_text(encoding="utf-8").replace(included, table)
+    for name, run in edition.runs.items():
+        if read_record(run) and run.output.is_file():
+            site.add(name, run, f"edition {edition.name}")
+        else:
+            site.pages[f"{name}.md"] = (
+                f"# {name}\n\nThis page has failed, and has no earlier run.\n"
+            )
+    html, problems = site.render(edition.contents())
+    if (html / "index.html").is_file():
+        # Renamed into place, so that no reader meets half a book.
+        before, output = staging / "before", book.built / edition.name
+        if output.exists():
+            os.replace(output, before)
+        os.replace(html, output)
+    return problems
 
 
-def status_table(runs: Sequence[Run], book: Book = BOOK) -> str:
+def status_table(edition: Edition) -> str:
     """Return the state of pages as MyST Markdown: the pages, their commands, the versions.
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> moon = Run(BOOK.notebook("worlds"), Path("moon.ipynb"))
-    >>> print(status_table([moon]).splitlines()[2])
-    | `moon` | **not run** |  |  | `worlds` |
+    >>> print(status_table(load_edition("quick"))[:61])
+    | Page | Status | Run (UTC) | Seconds | Notebook, parameters |
     """
-    listed, rows, commands, seen = _listed(book), [], [], [versions()]
-    for run in runs:
-        record, failed = read_record(run), run.failed.exists()
-        if record is None:
-            status = "**failed**" if failed else "**not run**"
-            rows.append((f"`{run.page}`", status, "", "", f"`{run.notebook.stem}`"))
-            continue
-        status = "**failed since**; this is the last good run" if failed else record["status"]
-        # A page that the table of contents leaves out is not rendered: no link would find it.
-        name = f"{{doc}}`/book/executed/{run.page}`" if run.page in listed else f"`{run.page}`"
-        when = record["started"][:16].replace("T", " ")
-        values = [f"`{key}={as_source(value)}`" for key, value in record["parameters"].items()]
-        source = f"`{record['notebook']}`: {', '.join(values) or 'no parameters'}"
-        rows.append((name, status, when, record["seconds"], source))
-        commands.append(f"$ {record['command']}")
-        seen.append(record["versions"])
-    packages = [
-        (name, ", ".join(sorted({one[name] for one in seen if name in one}))) for name in seen[0]
-    ]
-    parts = [
-        markdown_table(["Page", "Status", "Run (UTC)", "Seconds", "Notebook, parameters"], rows),
-        "## The commands that repeat them",
-        "\n".join(["```console", *commands, "```"]),
-        "## Versions",
-        markdown_table(["Package", "Version"], packages),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _render(book: Book) -> list[str]:
-    """Render the book with warnings as errors; return the warnings."""
-    writable(book.index.parent.parent)
-    print("rendering the book", file=sys.stderr, flush=True)
-    # --all: it takes seconds, and otherwise a page that did not change would keep old titles in its
-    # side bar, would stay half-written after an interrupt, and would not repeat its warnings.
-    options = ["build", "--all", "-n", "-W", "--keep-going", str(book.root)]
-    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", *options]
-    finished = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace"
-    )
-    if finished.returncode == 0:
-        return []
-    said = re.sub(r"\x1b\[[0-9;]*m", "", finished.stdout + finished.stderr)
-    lines = said.strip().splitlines()
-    warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
-    return [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]
+    runs = [(run, read_record(run)) for run in edition.runs.values()]
+    seen = [versions(), *(record["versions"] for _, record in runs if record)]
+    packages = {name: sorted({one[name] for one in seen if name in one}) for name in seen[0]}
+    return TEMPLATES.get_template("status.md").render(runs=runs, packages=packages)

@@ -21,7 +21,7 @@ def keep(
     sentence for each page that is not up to date, of which nothing is kept anew.
     """
     differences, problems = {}, []
-    for run in load_edition(edition, book)[1]:
+    for run in load_edition(edition, book).runs.values():
         if stale := why_stale(run, but=["kept tables"]):
             problems.append(f"{run.page} is not up to date: {stale}")
             continue

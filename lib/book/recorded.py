@@ -8,10 +8,14 @@
 import hashlib
 import io
 import json
+import math
 import re
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pandas as pd
 from IPython.display import display
+from myst_nb import glue
 
 from lib import ROOT
 from lib.errors import InputError, check
@@ -35,11 +39,60 @@ def record(name: str, table: pd.DataFrame) -> None:
     Traceback (most recent call last):
     lib.errors.InputError: name of a recorded table must be like error_by_size: found 'Error ...'
     """
-    rule = "name of a recorded table must be like error_by_size"
-    check(re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None, rule, name)
+    _check_name("table", name)
     flat = table.reset_index(drop=isinstance(table.index, pd.RangeIndex))
     text = flat.to_csv(index=False, float_format=NUMBER, lineterminator="\n")
     display(table, metadata={"recorded": {"name": name, "text/csv": text}})
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that counts: its value, with its standard error and unit where it has them."""
+
+    value: float
+    unit: str = ""
+    standard_error: float | None = None
+
+    def __str__(self) -> str:
+        """Round to two digits of the standard error or, without one, to four of the value."""
+        error = self.standard_error
+        size = abs(error if error else self.value)
+        digits = (1 if error else 3) - math.floor(math.log10(size)) if 0 < size < math.inf else 0
+        parts = [f"{one:,.{max(digits, 0)}f}" for one in (self.value, error) if one is not None]
+        return " ± ".join(parts) + (f" {self.unit}" if self.unit else "")
+
+    def to(self, other: "Number") -> tuple[float, float | None]:
+        """Return how far another one lies from it, and how many standard errors that is."""
+        error = math.hypot(self.standard_error or 0, other.standard_error or 0)
+        difference = other.value - self.value
+        return difference, difference / error if error else None
+
+    def _repr_mimebundle_(self, **_) -> dict[str, Any]:
+        return {"text/plain": str(self), "application/json": asdict(self)}
+
+
+def number(name: str, value: float, unit: str = "", standard_error: float | None = None) -> None:
+    """Record a number of a notebook under a name, without showing it.
+
+    The record is one of :func:`myst_nb.glue`, so that the prose may show it by the role
+    ``{glue:text}``. Runs are listed, swept and compared by their numbers.
+
+    Examples
+    --------
+    >>> print(Number(4816.3, "US dollars", standard_error=61.2))
+    4,816 ± 61 US dollars
+    >>> number("The effect", 1.0)
+    Traceback (most recent call last):
+    lib.errors.InputError: name of a recorded number must be like error_by_size: found 'The effect'
+    """
+    _check_name("number", name)
+    plain = Number(float(value), unit, None if standard_error is None else float(standard_error))
+    glue(name, plain, display=False)
+
+
+def _check_name(what: str, name: str) -> None:
+    rule = f"name of a recorded {what} must be like error_by_size"
+    check(re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None, rule, name)
 
 
 class Recorded(dict[str, pd.DataFrame]):

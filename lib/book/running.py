@@ -142,6 +142,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
             raise PageFailed(f"{where}: {kind}: {said}".removesuffix(": ")) from error
         record["seconds"] = round(time.monotonic() - started, 1)
         record["stderr"] = _settle(executed)
+        record["numbers"] = _numbers(executed)
         nbformat.write(executed, beside)
         record["digests"]["page"] = _sha256(beside)
     write_text(run.output.with_suffix(".json"), json.dumps(record, indent=1))
@@ -196,6 +197,16 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
             streams.append({"cell": number, "text": merged.pop().text})
         cell.outputs = merged
     return streams
+
+
+def _numbers(executed: NotebookNode) -> dict[str, dict[str, Any]]:
+    """Return the recorded numbers of an executed notebook, by name."""
+    found = {}
+    for output in (output for cell in _code(executed.cells) for output in cell.outputs):
+        if mark := output.get("metadata", {}).get("scrapbook"):
+            number = output.data.get(mark["mime_prefix"] + "application/json")
+            found |= {mark["name"]: number} if number else {}
+    return found
 
 
 # --- Many pages ---------------------------------------------------------------------------------

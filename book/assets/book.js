@@ -1,0 +1,46 @@
+// What pages can do without a server: write the command for other parameters, and sort tables.
+"use strict";
+
+// As a POSIX shell reads it: plain words as they are, all else in single quotes.
+const quoted = (word) =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+function writeCommand(form) {
+  const changed = [...form.querySelectorAll("input")].filter(
+    (input) => input.value.trim() !== input.dataset.default,
+  );
+  const given = changed.map((input) => `-p ${input.name} ${quoted(input.value.trim())}`);
+  form.querySelector("pre.command").textContent = [form.dataset.command, ...given].join(" ");
+}
+
+// Numbers by size, all else by letters; an empty cell comes last.
+function compare(one, other) {
+  const key = (cell) => cell.dataset.key ?? cell.textContent.trim();
+  const [a, b] = [key(one), key(other)];
+  if (!a || !b) return Number(!a) - Number(!b);
+  return a - b || a.localeCompare(b);
+}
+
+function sortBy(button) {
+  const head = button.closest("th");
+  const body = head.closest("table").tBodies[0];
+  const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+  for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+  const place = head.cellIndex;
+  const rows = [...body.rows].sort((a, b) => sign * compare(a.cells[place], b.cells[place]));
+  body.append(...rows);
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const form of document.querySelectorAll("form.rerun")) {
+    form.addEventListener("input", () => writeCommand(form));
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+  for (const head of document.querySelectorAll("table.sortable thead th")) {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => sortBy(button));
+  }
+});

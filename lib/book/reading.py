@@ -1,0 +1,6 @@
+def plain(nb):
+    return nb
+
+
+def student(nb):
+    return nb

@@ -1,0 +1,148 @@
+"""Rendering: pages get their box, and Jupyter Book makes HTML of them.
+
+What is rendered is staged in a folder of its own: executed notebooks and prose, beside the assets
+and settings of the book. So editions and runs do not get into each other's way. Links are resolved
+by the name of the page; a link to a page that is not there becomes its text.
+"""
+
+import html
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import jinja2
+import nbformat
+import yaml
+
+from lib import ROOT
+from lib.book.editions import BOOK, Book, Run
+from lib.book.parameters import as_source, read_notebook
+from lib.book.reading import plain, student
+from lib.book.recorded import Number
+from lib.book.running import read_record
+from lib.files import writable
+
+#: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(ROOT / "book" / "templates"),
+    autoescape=jinja2.select_autoescape(["html"]),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.filters |= {"source": as_source, "number": lambda found: Number(**found)}
+
+#: Settings of a book without a bibliography, whose citations become footnotes: MyST does not see
+#: where they stand, and would end a page with the line above those of its own.
+FOOTNOTES = {"suppress_warnings": ["myst.footnote"], "myst_footnote_transition": False}
+
+#: A link to a notebook or to prose: its text, the name of the page, and the place on it.
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?:[\w./-]*/)?(\w+)\.(ipynb|md)(#[^)\s]*)?\)")
+
+
+@dataclass
+class Site:
+    """Pages that are rendered together, and what stands on all of them."""
+
+    staging: Path
+    footer: str
+    title: str = ""  # that of the book, if not given
+    searched: bool = True  # whether there is a search over these pages
+    book: Book = BOOK
+    pages: dict[str, str] = field(default_factory=dict)  # by file: Markdown, or a notebook as JSON
+    files: dict[str, bytes] = field(default_factory=dict)  # to be there beside the pages
+
+    def add(self, name: str, run: Run, made_by: str) -> None:
+        """Add an executed page, with a box below its parameters, and what the box offers.
+
+        The box has the parameters in a form that writes the command for other values, the recorded
+        numbers, the notebook for downloading, and when and how the page was made, and by what.
+        """
+        executed, parameters = read_notebook(run.output)
+        source, _ = read_notebook(run.notebook)
+        downloads = {"": plain(executed), "-source": source, "-student": student(source)}
+        folder = PurePosixPath(name).parent / "downloads"
+        for kind, notebook in downloads.items():
+            text = nbformat.writes(notebook)
+            self.files[str(folder / f"{run.page}{kind}.ipynb")] = text.encode()
+        box = TEMPLATES.get_template("box.html").render(
+            run=run,
+            record=read_record(run),
+            made_by=made_by,
+            repository=self.settings().get("repository"),  # of Jupyter Book: its url and branch
+        )
+        cell = nbformat.v4.new_markdown_cell(f"```{{raw}} html\n{box}\n```", id="rerun")
+        place = executed.cells.index(parameters) + 1 if parameters in executed.cells else 1
+        executed.cells.insert(place, cell)
+        self.pages[f"{name}.ipynb"] = nbformat.writes(executed)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the book, as `_config.yml` has them, for this staging."""
+        text = (self.book.root / "_config.yml").read_text(encoding="utf-8")
+        settings = yaml.safe_load(text.replace("book/assets", "assets"))
+        return settings | {"title": self.title or settings["title"]}
+
+    def render(self, contents: Mapping[str, Any]) -> tuple[Path, list[str]]:
+        """Render the pages; return the folder of HTML, and the warnings, one sentence each.
+
+        `contents` is what stands in `_toc.yml` otherwise. Warnings are errors, but a page is
+        rendered all the same.
+        """
+        shutil.rmtree(self.staging, ignore_errors=True)
+        writable(self.staging)
+        shutil.copytree(self.book.root / "book" / "assets", self.staging / "assets")
+        shutil.copy(self.book.root / "references.bib", self.staging)
+        settings = self.settings()
+        more = settings["sphinx"]["config"]
+        more["html_extra_path"] = ["files"]
+        more["html_theme_options"]["extra_footer"] = html.escape(self.footer)
+        more |= {} if "bibliography.md" in self.pages else FOOTNOTES
+        if not self.searched:
+            more["html_sidebars"] = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}
+        staged = {name: self._linked(name) for name in self.pages}
+        staged |= {"_config.yml": yaml.safe_dump(settings), "_toc.yml": yaml.safe_dump(contents)}
+        files = {f"files/{name}": content for name, content in self.files.items()}
+        for name, content in ({k: text.encode() for k, text in staged.items()} | files).items():
+            path = self.staging / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        print("rendering", file=sys.stderr, flush=True)
+        options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
+        command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", *options]
+        how = {"stdin": subprocess.DEVNULL, "encoding": "utf-8", "errors": "replace"}
+        finished = subprocess.run(command, capture_output=True, **how)
+        rendered = self.staging / "_build" / "html"
+        if finished.returncode == 0:
+            return rendered, []
+        said = re.sub(r"\x1b\[[0-9;]*m", "", finished.stdout + finished.stderr)
+        lines = said.strip().splitlines()
+        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
+        return rendered, [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]
+
+    def _linked(self, name: str) -> str:
+        """Return the text of a page whose links and citations work among these pages."""
+        text, files = self.pages[name], {Path(one).stem: one for one in self.pages}
+
+        def resolved(link: re.Match) -> str:
+            words, page, _, place = link.groups(default="")
+            return f"[{words}](/{files[page]}{place})" if page in files else words
+
+        def linked(text: str) -> str:
+            text = _LINK.sub(resolved, text)
+            return text if "bibliography" in files else text.replace("{cite:", "{footcite:")
+
+        if name.endswith(".md"):
+            return linked(text)
+        notebook = nbformat.reads(text, as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source = linked(cell.source)
+        if "{footcite:" in "".join(cell.source for cell in notebook.cells):
+            references = "## References\n\n```{footbibliography}\n```"
+            notebook.cells.append(nbformat.v4.new_markdown_cell(references, id="references"))
+        return nbformat.writes(notebook)

@@ -1,0 +1,209 @@
+"""Runs of one's own become pages below `runs`: single ones, sweeps and comparisons.
+
+A run has a folder there, named by its notebook and what differs from the defaults. In it are the
+executed notebook, its run record and its page. `runs/index.html` lists them all.
+"""
+
+import base64
+import contextlib
+import io
+import itertools
+import json
+import math
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lib import plots
+from lib.book.editions import BOOK, Book, Run, folder_name
+from lib.book.parameters import read_notebook
+from lib.book.recorded import Number
+from lib.book.rendering import TEMPLATES, Site
+from lib.book.running import execute, read_record, why_stale
+from lib.errors import check, check_known
+from lib.files import atomic_write, file_lock, writable, write_parquet
+
+#: More runs than these in one sweep are a mistake rather than a plan.
+MOST_RUNS = 10_000
+
+#: An interval of 95 % reaches so many standard errors to either side.
+NORMAL = 1.96
+
+
+def find_runs(book: Book) -> dict[str, dict[str, Any]]:
+    """Return the records of all runs, by the name of their folder, the latest first."""
+    found = {}
+    for path in book.runs.glob("*/*.json"):
+        with contextlib.suppress(ValueError):  # one that is damaged is run again, when asked for
+            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+    return dict(sorted(found.items(), key=lambda item: item[1]["started"], reverse=True))
+
+
+def show(
+    book: Book, run: Run | None = None, pages: Mapping[str, str] = {}, files: Mapping = {}
+) -> list[str]:
+    """Render the page of a run, or of a text of its own, and the list of all runs.
+
+    `pages` are Markdown by the name of their folder, and `files` what stands beside them. Returns
+    the warnings of the renderer.
+    """
+    with file_lock(book.runs / ".lock"):
+        site = Site(book.runs / ".staging", "Runs with values of one's own.", book=book, searched=False)
+        site.files |= files
+        site.pages |= {f"{folder}/index.md": text for folder, text in pages.items()}
+        if run:
+            site.add(f"{run.page}/index", run, "a run of its own")
+        shown = [Path(name).parent.name for name in site.pages]
+        records = find_runs(book)
+        others = {path.parent.name for path in book.runs.glob("*/index.html")} | set(shown)
+        site.pages["index.md"] = TEMPLATES.get_template("runs.md").render(
+            runs=records,
+            pages=others,
+            others=sorted(others - set(records)),
+        )
+        chapters = [{"file": f"{folder}/index"} for folder in shown]
+        html, problems = site.render({"format": "jb-book", "root": "index", "chapters": chapters})
+        shutil.copytree(html, book.runs, dirs_exist_ok=True, copy_function=_copy)
+    return problems
+
+
+def _copy(source: str, destination: str) -> None:
+    with atomic_write(destination) as beside:
+        shutil.copyfile(source, beside)
+
+
+# --- Sweeps -------------------------------------------------------------------------------------
+
+
+def sweep(
+    notebook: str,
+    grid: Mapping[str, Sequence[str]],
+    workers: int = 2,
+    numbers: Collection[str] = (),
+    folder: Path | None = None,
+    book: Book = BOOK,
+) -> tuple[Path, list[str]]:
+    """Run a notebook with every combination of values, as they are typed; tabulate its numbers.
+
+    What is there already is not run again, and a run that fails stops no other. The folder that is
+    returned has a table of the recorded numbers, tidy, as CSV and as Parquet, and a page with a
+    figure of the `numbers` named, or of all. Problems are returned, too.
+
+    Examples
+    --------
+    >>> sweep("worlds", {"seed": []})
+    Traceback (most recent call last):
+    lib.errors.InputError: parameter 'seed' needs a value at least: found []
+    """
+    for name, values in grid.items():
+        check(bool(values), f"parameter {name!r} needs a value at least", values)
+    size = math.prod(map(len, grid.values()))
+    check(size <= MOST_RUNS, f"a sweep may have at most {MOST_RUNS:,} runs", size)
+    source = book.notebook(notebook)
+    points = (dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
+    runs = [Run(source, None, point, folder, book, as_text=True) for point in points]
+    problems = execute([run for run in runs if why_stale(run)], workers)
+    table = pd.DataFrame(
+        {**{name: run.values[name] for name in grid}, "number": number, **found}
+        for run in runs
+        if not why_stale(run)
+        for number, found in read_record(run)["numbers"].items()
+    )
+    if table.empty:
+        return None, [*problems, f"no run of {source.name} has recorded a number"]
+    for number in numbers:
+        check_known("recorded number", number, table["number"].unique())
+    words = (f"{name}={'+'.join(values)}" for name, values in grid.items())
+    name = folder_name("sweep", source.stem, *words)
+    where = book.runs / name
+    writable(where)
+    with atomic_write(where / "numbers.csv") as beside:
+        table.to_csv(beside, index=False)
+    with atomic_write(where / "numbers.parquet") as beside:
+        write_parquet(beside, [table])
+    drawn = table[table["number"].isin(numbers)] if numbers else table
+    figure = io.BytesIO()
+    curves(drawn, list(grid)).savefig(figure, format="png", dpi=150)
+    text = TEMPLATES.get_template("sweep.md").render(
+        run=runs[0], grid=grid, size=size, table=table, problems=problems
+    )
+    files = {f"{name}/sweep.png": figure.getvalue()}
+    return where, problems + show(book, pages={name: text}, files=files)
+
+
+def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
+    """Draw recorded numbers against the first parameter that was swept and is no seed.
+
+    `table` has the columns that :func:`sweep` writes. Seeds are averaged over, and an interval of
+    95 % is that of their mean; where there is one run, it is that of its own standard error.
+    """
+    seeds = [name for name in swept if name.endswith("seed")]
+    x, *others = [name for name in swept if name not in seeds] or seeds
+    runs = table.groupby(["number", x, *others], sort=False)
+    found = runs.agg(
+        value=("value", "mean"), unit=("unit", "first"), error=("standard_error", "first")
+    )
+    several = runs["value"].sem()
+    reach = NORMAL * several.where(runs.size() > 1, found["error"].astype(float)).fillna(0)
+    drawn = found.assign(lower=found["value"] - reach, upper=found["value"] + reach).reset_index()
+    drawn["panel"] = drawn["number"].str.replace("_", " ")
+    drawn["series"] = [
+        ", ".join(f"{name} = {row[name]}" for name in others) for _, row in drawn.iterrows()
+    ]
+    shape = plots.lines if pd.api.types.is_numeric_dtype(drawn[x]) else plots.intervals
+    options = {"look": {"marker": "o"}} if shape is plots.lines else {"shared": False}
+    return shape(drawn, x, f"What changes with {x}", **options)
+
+
+# --- Comparisons --------------------------------------------------------------------------------
+
+
+def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
+    """Make a page of two runs or more: what differs between them, in and out, and their figures.
+
+    `names` are those of folders in `runs`. Differences are those from the first run, also in
+    standard errors, as of independent runs. Returns the folder of the page, and problems.
+
+    Examples
+    --------
+    >>> compare(["moon"])
+    Traceback (most recent call last):
+    lib.errors.InputError: a comparison needs two different runs at least: found ['moon']
+    """
+    names = list(dict.fromkeys(Path(name).name for name in names))
+    check(len(names) > 1, "a comparison needs two different runs at least", names)
+    records = find_runs(book)
+    for name in names:
+        check_known("run", name, records)
+    first, *_ = runs = [records[name] for name in names]
+    parameters = {
+        name: [run["parameters"].get(name) for run in runs] for name in first["parameters"]
+    }
+    numbers = {
+        name: [Number(**run["numbers"][name]) if name in run["numbers"] else None for run in runs]
+        for name in dict.fromkeys(name for run in runs for name in run["numbers"])
+    }
+    folder, files, figures = folder_name("comparison", *names), {}, {}
+    for name, run in zip(names, runs, strict=True):
+        executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")
+        for cell in executed.cells:
+            about = cell.metadata.get("mystnb", {}).get("figure")
+            drawn = (one.get("data", {}).get("image/png") for one in cell.get("outputs", []))
+            if about and (image := next(filter(None, drawn), None)):
+                file = f"{about['name']}-{names.index(name) + 1}.png"
+                files[f"{folder}/{file}"] = base64.b64decode(image)
+                alt = cell.metadata["mystnb"]["image"]["alt"]
+                figures.setdefault(about["name"], []).append((name, file, about["caption"], alt))
+    text = TEMPLATES.get_template("comparison.md").render(
+        names=names,
+        runs=runs,
+        parameters=parameters,
+        numbers=numbers,
+        figures=figures,
+        pages=[name for name in names if (book.runs / name / "index.html").exists()],
+    )
+    return book.runs / folder, show(book, pages={folder: text}, files=files)
