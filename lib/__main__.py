@@ -106,14 +106,12 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> l
     from lib.book.editions import Book, Run
     from lib.book.running import execute, why_stale
     from lib.book.runs import show
-    from lib.files import writable
 
     book = Book()
     values = _once(given)
     if output:
         check(output.suffix == ".ipynb", "the name of the output must end with .ipynb", str(output))
     run = Run(book.notebook(name), output, values, Path.cwd(), book, as_text=True)
-    writable(run.output.parent)
     problems = execute([run]) if output or why_stale(run) else []
     if problems and run.failed.exists():
         return [*problems, f"the notebook as it failed is {run.failed}"]

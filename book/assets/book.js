@@ -13,12 +13,12 @@ function writeCommand(form) {
   form.querySelector("pre.command").textContent = [form.dataset.command, ...given].join(" ");
 }
 
-// Numbers by size, all else by letters; an empty cell comes last.
+// By the number that a text begins with, such as 4,816 ± 61; all else by letters.
 function compare(one, other) {
-  const key = (cell) => cell.dataset.key ?? cell.textContent.trim();
-  const [a, b] = [key(one), key(other)];
-  if (!a || !b) return Number(!a) - Number(!b);
-  return a - b || a.localeCompare(b);
+  const texts = [one, other].map((cell) => cell.textContent.trim());
+  const [a, b] = texts.map((text) => parseFloat(text.replaceAll(",", "").replace("−", "-")));
+  const dates = texts.some((text) => /^\d+-\d+-/.test(text));
+  return (!dates && a - b) || texts[0].localeCompare(texts[1]);
 }
 
 function sortBy(button) {

@@ -68,7 +68,8 @@ class Number:
         return difference, difference / error if error else None
 
     def _repr_mimebundle_(self, **_) -> dict[str, Any]:
-        return {"text/plain": str(self), "application/json": asdict(self)}
+        # As text, because a notebook may hold objects under a few types only.
+        return {"text/plain": str(self), "application/json": json.dumps(asdict(self))}
 
 
 def number(name: str, value: float, unit: str = "", standard_error: float | None = None) -> None:

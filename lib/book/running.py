@@ -33,7 +33,7 @@ from lib.book.editions import Run
 from lib.book.parameters import read_notebook, with_values
 from lib.cache import versions
 from lib.errors import InputError
-from lib.files import atomic_write, folder_digest, write_text
+from lib.files import atomic_write, folder_digest, writable, write_text
 
 
 class PageFailed(Exception):
@@ -108,6 +108,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     `interrupted` says whether the user has stopped the run, so that the end of its kernel is no
     failure. A cell that raises an error is :class:`PageFailed`, and leaves the page as it was.
     """
+    writable(run.output.parent)
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
     if source.cells[0].cell_type == "markdown":
@@ -204,8 +205,8 @@ def _numbers(executed: NotebookNode) -> dict[str, dict[str, Any]]:
     found = {}
     for output in (output for cell in _code(executed.cells) for output in cell.outputs):
         if mark := output.get("metadata", {}).get("scrapbook"):
-            number = output.data.get(mark["mime_prefix"] + "application/json")
-            found |= {mark["name"]: number} if number else {}
+            text = output.data.get(mark["mime_prefix"] + "application/json")
+            found |= {mark["name"]: json.loads(text)} if text else {}
     return found
 
 

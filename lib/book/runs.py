@@ -143,6 +143,7 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
     """
     seeds = [name for name in swept if name.endswith("seed")]
     x, *others = [name for name in swept if name not in seeds] or seeds
+    others = [name for name in others if table[name].astype(str).nunique() > 1]
     runs = table.groupby(["number", x, *others], sort=False)
     found = runs.agg(
         value=("value", "mean"), unit=("unit", "first"), error=("standard_error", "first")
