@@ -18,7 +18,7 @@ from lib.files import write_text
 #: The template of the search page, and its script.
 SEARCH = ROOT / "book" / "search"
 
-HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 
 
 def sections(page: str) -> list[dict[str, str]]:
@@ -41,10 +41,10 @@ def sections(page: str) -> list[dict[str, str]]:
         tex = formula.get_text().strip()[2:-2]
         formula.string = " … " if "\\" in tex else tex
     # The inner ones first: they are taken out of the outer ones.
-    for section in reversed(body.select(f"section[id]:has(> :is({', '.join(HEADINGS)}))")):
-        heading = section.find(HEADINGS, recursive=False).extract()
-        text = {"heading": heading.get_text(), "text": section.extract().get_text()}
-        found.append({"anchor": section["id"]} | {k: " ".join(v.split()) for k, v in text.items()})
+    for section in reversed(body.select(f"section[id]:has(> :is({', '.join(_HEADINGS)}))")):
+        heading = section.find(_HEADINGS, recursive=False).extract()
+        heading, text = (" ".join(one.get_text().split()) for one in (heading, section.extract()))
+        found.append({"anchor": section["id"], "heading": heading, "text": text})
     return found[::-1]
 
 
