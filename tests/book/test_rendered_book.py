@@ -5,7 +5,7 @@ skipped with a message where either is absent.
 """
 
 import doctest
-import shutil
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import quote, unquote, urldefrag, urlsplit
 
 import pytest
 import yaml
@@ -22,9 +22,6 @@ import yaml
 from lib import ROOT
 
 RENDERED = ROOT / "_build" / "html"
-CHROMIUM = next(
-    filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), ""
-)
 DESK, PHONE = 1280, 390  # CSS pixels
 SMALLEST_TEXT = 14  # CSS pixels
 
@@ -78,21 +75,6 @@ def address():
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM:
-        pytest.skip("no Chromium on this machine: install it from the system's packages")
-    playwright = pytest.importorskip("playwright.sync_api", reason="the extra `test` is missing")
-    quiet = ["background-networking", "component-update", "gpu", "sync", "dev-shm-usage"]
-    arguments = ["--no-first-run", *(f"--disable-{feature}" for feature in quiet)]
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=CHROMIUM, args=arguments, chromium_sandbox=False
-        )
-        yield browser
-        browser.close()
-
-
 @contextmanager
 def opened(browser, url: str, home: str):
     """Open a page of the book; yield it and the list of what went wrong while it loaded."""
@@ -125,6 +107,38 @@ def opened(browser, url: str, home: str):
         yield page, troubles
     finally:
         page.close()
+
+
+def small_texts(page) -> list[str]:
+    """Every text of a page that is smaller than it may be, with its size."""
+    return page.evaluate(
+        """(smallest) => {
+            const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            const small = [];
+            while (words.nextNode()) {
+                const box = words.currentNode.parentElement, text = words.currentNode.data.trim();
+                if (!text || !box.checkVisibility({visibilityProperty: true})) continue;
+                if (box.closest('script, style, svg, mjx-container, sup, sub')) continue;
+                const size = parseFloat(getComputedStyle(box).fontSize);
+                if (size < smallest) small.push(`${size} px: ${text.slice(0, 60)}`);
+            }
+            return small;
+        }""",
+        SMALLEST_TEXT,
+    )
+
+
+def findings(page) -> list[str]:
+    """What axe calls serious or critical on a page, each with its place."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no extra `test`")
+    # Without `preload`, which asks for style sheets once more and from the wrong places.
+    found = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    return [
+        f"{one['id']}: {' '.join(node['target'])}: {node['failureSummary']}"
+        for one in found
+        if one["impact"] in {"serious", "critical"}
+        for node in one["nodes"]
+    ]
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -212,22 +226,7 @@ def test_page_is_readable(visit, width):
     page, _ = visit
     page.set_viewport_size({"width": width, "height": 844})
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-    small = page.evaluate(
-        """(smallest) => {
-            const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-            const small = [];
-            while (words.nextNode()) {
-                const box = words.currentNode.parentElement, text = words.currentNode.data.trim();
-                if (!text || !box.checkVisibility({visibilityProperty: true})) continue;
-                if (box.closest('script, style, svg, mjx-container, sup, sub')) continue;
-                const size = parseFloat(getComputedStyle(box).fontSize);
-                if (size < smallest) small.push(`${size} px: ${text.slice(0, 60)}`);
-            }
-            return small;
-        }""",
-        SMALLEST_TEXT,
-    )
-    assert small == []
+    assert small_texts(page) == []
 
 
 def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
@@ -247,6 +246,17 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
     assert lost == []
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_page_has_no_serious_accessibility_findings(visit, width, scheme):
+    page, _ = visit
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_timeout(
+        500
+    )  # the theme waits, too, before it says anew what the keyboard reaches
+    assert findings(page) == []
+
+
 def test_page_opens_from_a_file_without_a_server(browser, address):
     home = RENDERED.as_uri()
     with opened(browser, f"{home}/{PAGES[0]}.html", home) as (page, troubles):
@@ -254,11 +264,64 @@ def test_page_opens_from_a_file_without_a_server(browser, address):
         assert troubles == []
 
 
-def test_search_finds_a_word_of_the_introduction(browser, address):
-    with opened(browser, f"{address}/search.html?q=counterfactual", address) as (page, troubles):
-        page.wait_for_selector("#search-results li a", timeout=10_000)
-        found = page.locator("#search-results li a").evaluate_all("all => all.map(a => a.href)")
-        assert any(f"{PAGES[0]}.html" in link for link in found)
+@pytest.fixture(params=["server", "file"])
+def home(request, address):
+    """Where the book is: the beginning of its addresses."""
+    return address if request.param == "server" else RENDERED.as_uri()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("ATE", "book/executed/effect_data"),
+        ("40 919", "book/introduction"),  # printed so
+        ("40 919", "book/executed/published_sample"),  # printed 40,919
+        ("back door", "book/executed/effect_data"),
+        ("counterfactual", "book/introduction"),
+    ],
+)
+def test_search_finds_words_and_numbers(browser, home, query, expected):
+    def squeezed(text):
+        return re.sub(r"[\s,]", "", text).lower()
+
+    with opened(browser, f"{home}/search.html?q={quote(query)}", home) as (page, troubles):
+        page.wait_for_selector("#search-results li", timeout=10_000)
+        result = page.locator(
+            "#search-results li", has=page.locator(f"a[href^='{expected}.html#']")
+        )
+        marks = result.locator("p mark").all_text_contents()
+        assert squeezed(query) in map(squeezed, marks)
+        link = result.locator("a").first.get_attribute("href")
+        assert urldefrag(link).fragment in anchors(RENDERED / f"{expected}.html")
+        assert troubles == []
+
+
+def test_search_is_reached_by_the_keyboard(browser, home):
+    with opened(browser, f"{home}/{PAGES[0]}.html", home) as (page, troubles):
+        page.keyboard.press("Control+k")
+        page.keyboard.type("counterfactual")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#search-results li", timeout=10_000)
+        first = page.locator("#search-results li a").first
+        for _ in range(3):  # from the field past what the theme puts there
+            if first.evaluate("link => link === document.activeElement"):
+                break
+            page.keyboard.press("Tab")
+        address = first.evaluate("link => link.href")
+        page.keyboard.press("Enter")
+        page.wait_for_url(address)
+        assert troubles == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_search_page_is_readable(browser, address, width, scheme):
+    with opened(browser, f"{address}/search.html?q=effect", address) as (page, troubles):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_selector("#search-results li", timeout=10_000)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert small_texts(page) == []
+        assert findings(page) == []
         assert troubles == []
 
 

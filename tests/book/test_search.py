@@ -1,0 +1,153 @@
+"""The search page of a book of two pages: what is in its sections, and which words find them."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+from sphinx.application import Sphinx
+
+from lib.book.search import sections
+
+LAMPS = """\
+Lamps
+=====
+
+A lamp costs 40\N{NARROW NO-BREAK SPACE}919 dollars, and the studies of its probability are few.
+
+The ships
+---------
+
+There is no back-door to the sea. The estimate is 0.05.
+
+.. figure:: lamp.png
+
+   A lamp that is lit
+
+=====  ======
+lamp   ships
+=====  ======
+north  1,250
+south  12
+=====  ======
+
+.. math:: \\frac{zeta}{eta}
+"""
+INDEX = """\
+Coast
+=====
+
+The ATE of n_samples lamps. The lamp.north module: :math:`N = 50{,}000`.
+
+.. raw:: html
+
+   <script>const hidden = 1</script>
+
+.. toctree::
+
+   lamps
+"""
+
+
+@pytest.fixture(scope="module", params=["html", "dirhtml"])
+def rendered(request, tmp_path_factory):
+    """A book of two pages, with nothing set but the extension."""
+    folder = tmp_path_factory.mktemp("coast")
+    (folder / "index.rst").write_text(INDEX, encoding="utf-8")
+    (folder / "lamps.rst").write_text(LAMPS, encoding="utf-8")
+    (folder / "lamp.png").write_bytes(b"")
+    settings = {"extensions": ["lib.book.search", "sphinx.ext.mathjax"], "html_theme": "basic"}
+    settings |= {"project": "coast", "mathjax_path": "mathjax.js"}
+    place = {"confdir": None, "outdir": folder / "out", "doctreedir": folder / "trees"}
+    app = Sphinx(folder, **place, buildername=request.param, confoverrides=settings, status=None)
+    app.build()
+    assert app.statuscode == 0
+    return folder / "out"
+
+
+def written(rendered):
+    script = (rendered / "_static" / "sections.js").read_text(encoding="utf-8")
+    return json.loads(script.removeprefix("const bookSections = ").removesuffix(";\n"))
+
+
+def test_every_section_is_written_with_its_address(rendered):
+    found = written(rendered)
+    lamps = next(one["address"] for one in found if one["anchor"] == "lamps")
+    where = [(one["page"], one["anchor"], one["heading"]) for one in found]
+    assert where == [
+        ("Coast", "coast", "Coast"),
+        ("Lamps", "lamps", "Lamps"),
+        ("Lamps", "the-ships", "The ships"),
+    ]
+    page = rendered / lamps
+    page = page / "index.html" if page.is_dir() else page
+    assert 'id="the-ships"' in page.read_text(encoding="utf-8")
+
+
+def test_text_has_tables_and_captions_but_neither_scripts_nor_the_sections_below(rendered):
+    coast, lamps, ships = (one["text"] for one in written(rendered))
+    assert "hidden" not in coast
+    assert "ships" not in lamps and "back-door" not in lamps
+    assert "A lamp that is lit" in ships and "north 1,250 south 12" in ships
+    assert "frac" not in ships and ships.endswith("…")
+
+
+def test_section_without_a_heading_belongs_to_the_one_around_it():
+    page = "<article><section id='a'><h2>One</h2><section>two</section></section></article>"
+    assert sections(page) == [{"anchor": "a", "heading": "One", "text": "two"}]
+
+
+def test_page_without_sections_has_none():
+    assert sections("<p>Nothing.</p>") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "marks"),
+    [
+        ("40 919", ["40 919"]),
+        ("40,919", ["40 919"]),
+        ("$40919", ["40 919"]),
+        ("1250", ["1,250"]),
+        ("50000", ["50{,}000"]),
+        ("250", None),  # a part of a number
+        ("0.05", ["0.05"]),
+        ("ate", ["ATE"]),  # and not in "estimate"
+        ("back door", ["back-door"]),
+        ("study", ["studies"]),
+        ("probabilities", ["probability"]),
+        ("lamp.north", ["lamp.north"]),
+        ("samples", ["samples"]),
+        ("sea zebra", None),
+        ("the dollars", ["dollars"]),
+        ("[(", None),
+        ("<b>sea</b>", None),
+    ],
+)
+@pytest.mark.parametrize("rendered", ["html"], indirect=True)
+def test_words_are_found_in_their_forms(rendered, browser, query, marks):
+    page = browser.new_page()
+    try:
+        page.goto(f"{rendered.as_uri()}/search.html?q={quote(query)}")
+        status = page.locator("#search-results [role=status]")
+        status.wait_for()
+        found = page.locator("#search-results li p").evaluate_all(
+            "all => all.map(one => [...one.querySelectorAll('mark')].map(one => one.textContent))"
+        )
+        assert found == ([] if marks is None else [marks])
+        assert status.text_content().startswith("No section" if marks is None else "1 section")
+        assert f"“{query}”" in status.text_content()
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize("rendered", ["html"], indirect=True)
+def test_section_named_by_the_query_comes_first(rendered, browser):
+    page = browser.new_page()
+    try:
+        page.goto(f"{rendered.as_uri()}/search.html?q=lamps")
+        page.locator("#search-results [role=status]").wait_for()
+        assert (
+            page.locator("#search-results li a").first.get_attribute("href") == "lamps.html#lamps"
+        )
+        assert page.locator("#search-results li").count() == 3
+    finally:
+        page.close()
