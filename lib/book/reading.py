@@ -1,0 +1,80 @@
+"""Copies of notebooks: for Jupyter without the book's Markdown, and for students.
+
+Chapters are written in MyST Markdown, of which Jupyter knows neither the directives nor the roles.
+"""
+
+import copy
+import re
+
+from nbformat import NotebookNode, v4
+from pybtex.database import parse_file
+
+from lib import ROOT
+
+_DIRECTIVE = re.compile(r"^:::\{(admonition|dropdown)\} (.*)\n((?:.*\n)*?):::$", re.MULTILINE)
+_SOLUTION = re.compile(r"^:::\{dropdown\} Solution.*\n(?:.*\n)*?:::$", re.MULTILINE)
+#: Only after an empty line is what stands within HTML read as Markdown.
+_HTML = {
+    "admonition": '<div class="alert alert-info">\n\n**{}**\n\n{}\n</div>',
+    "dropdown": "<details>\n<summary><b>{}</b></summary>\n\n{}\n</details>",
+}
+
+
+def plain(notebook: NotebookNode) -> NotebookNode:
+    """Return a copy that reads well in any Jupyter: directives as HTML, roles as text.
+
+    Figures are numbered in their order, each with its caption in a cell below it. A citation of
+    a work that the bibliography does not have is a KeyError, as is a figure of another notebook.
+
+    Examples
+    --------
+    >>> seen = v4.new_notebook(cells=[v4.new_markdown_cell("See {cite:t}`pearl2009causality`.")])
+    >>> plain(seen).cells[0].source
+    'See [Pearl (2009)](https://doi.org/10.1017/CBO9780511803161).'
+    """
+    result, texts = copy.deepcopy(notebook), _citations()
+    drawn = [cell for cell in result.cells if "figure" in cell.metadata.get("mystnb", {})]
+    for number, cell in enumerate(drawn, start=1):
+        figure, label = cell.metadata.mystnb.figure, f"Figure {number}"
+        texts[f"{{numref}}`{figure.get('name')}`"] = label
+        caption = v4.new_markdown_cell(f"**{label}.** {figure.caption}", id=f"{cell.id}-caption")
+        result.cells.insert(result.cells.index(cell) + 1, caption)
+    for cell in result.cells:
+        boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
+        cell.source = re.sub(r"\{(?:cite:[pt]|numref)\}`[^`]+`", lambda role: texts[role[0]], boxed)
+    return result
+
+
+def student(notebook: NotebookNode) -> NotebookNode:
+    r"""Return a copy in which every dropdown that is titled *Solution* is an empty cell.
+
+    Examples
+    --------
+    >>> exercise = "**1.** What is 6 by 7?\n\n:::{dropdown} Solution\n42.\n:::"
+    >>> given = student(v4.new_notebook(cells=[v4.new_markdown_cell(exercise)]))
+    >>> [cell.source for cell in given.cells]
+    ['**1.** What is 6 by 7?', '', '']
+    """
+    result = copy.deepcopy(notebook)
+    cells, result.cells = result.cells, []
+    for cell in cells:
+        cell.source, *others = map(str.strip, _SOLUTION.split(cell.source))
+        result.cells.append(cell)
+        for number, text in enumerate(others, start=1):
+            result.cells.append(v4.new_code_cell(id=f"{cell.id}-answer-{number}"))
+            result.cells.append(v4.new_markdown_cell(text, id=f"{cell.id}-{number}"))
+    return result
+
+
+def _citations() -> dict[str, str]:
+    """Return what each citation of a work in the bibliography reads as, linked by its DOI."""
+    texts = {}
+    for key, work in parse_file(ROOT / "references.bib").entries.items():
+        parts = [one.rich_prelast_names + one.rich_last_names for one in work.persons["author"]]
+        names = [" ".join(map(str, part)) for part in parts]
+        who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+        year, preprint = work.fields["year"], work.fields.get("eprint")
+        doi = work.fields.get("doi", preprint and f"10.48550/arXiv.{preprint}")
+        for role, text in {"t": f"{who} ({year})", "p": f"({who}, {year})"}.items():
+            texts[f"{{cite:{role}}}`{key}`"] = f"[{text}](https://doi.org/{doi})" if doi else text
+    return texts

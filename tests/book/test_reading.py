@@ -1,0 +1,135 @@
+"""Copies of notebooks for plain Jupyter say what the book says; those for students do not tell."""
+
+import copy
+import re
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from pybtex.database import parse_file
+
+from lib import ROOT
+from lib.book.editions import BOOK
+from lib.book.parameters import read_notebook
+from lib.book.reading import plain, student
+
+NOTEBOOKS = sorted(BOOK.notebooks.glob("*.ipynb"))
+
+
+def source(path):
+    return read_notebook(path)[0]
+
+
+def prose(notebook) -> str:
+    """The text of a notebook, without blocks of code."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    return re.sub(r"^```.*?^```$", "", "\n\n".join(texts), flags=re.DOTALL | re.MULTILINE)
+
+
+def read(text: str) -> str:
+    return plain(new_notebook(cells=[new_markdown_cell(text)])).cells[0].source
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_syntax_of_the_book_is_left(path):
+    text = prose(plain(source(path)))
+    assert re.findall(r"^:::.*|^\([\w-]+\)=$|\{[a-z:]+\}`.*?`|^`{3,}\{.*", text, re.MULTILINE) == []
+    folded = len(re.findall(r"^:::\{dropdown\}", prose(source(path)), re.MULTILINE))
+    assert text.count("<details>\n<summary>") == text.count("\n</details>") == folded
+    # HTML ends, and Markdown begins again, at an empty line.
+    assert re.findall(r"</(?:details|div)>\n[^\n]+", text) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_code_is_the_same(path):
+    before = source(path)
+    kept = copy.deepcopy(before)
+    copies = [plain(before), student(before), plain(student(before))]
+    assert before == kept, "a copy changed its original"
+    code = [cell for cell in before.cells if cell.cell_type == "code"]
+    for one in copies:
+        nbformat.validate(one)
+        assert len({cell.id for cell in one.cells}) == len(one.cells)
+        assert [cell for cell in one.cells if cell.cell_type == "code" and cell.source] == code
+    assert plain(student(before)) == copies[-1], "the same notebook gives the same bytes"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_students_get_every_exercise_and_no_solution(path):
+    before, given = source(path), student(source(path))
+    solution = r"^:::\{dropdown\} Solution\n(.*?)\n:::$"
+    solutions = re.findall(solution, prose(before), re.DOTALL | re.MULTILINE)
+    text = prose(given)
+    assert "Solution" not in text
+    assert not any(one.strip() in text for one in solutions)
+    left = re.sub(solution, "", prose(before), flags=re.DOTALL | re.MULTILINE)
+    assert text.split() == left.split()
+    empty = [cell for cell in given.cells if cell.cell_type == "code" and not cell.source]
+    assert len(empty) == len(solutions)
+
+
+def test_an_answer_follows_its_exercise():
+    text = "**1.** Six by seven?\n\n:::{dropdown} Solution\n42.\n:::\n\n**2.** Why?\n\n"
+    cells = student(new_notebook(cells=[new_markdown_cell(text + "## Then")])).cells
+    assert [(cell.cell_type, cell.source) for cell in cells] == [
+        ("markdown", "**1.** Six by seven?"),
+        ("code", ""),
+        ("markdown", "**2.** Why?\n\n## Then"),
+    ]
+
+
+def test_other_dropdowns_are_left_to_students():
+    closer = new_markdown_cell(":::{dropdown} A closer look\nAt this.\n:::")
+    assert student(new_notebook(cells=[closer])).cells == [closer]
+
+
+@pytest.mark.parametrize(
+    ("key", "authors", "year", "link"),
+    [
+        ("pearl2009causality", "Pearl", 2009, "10.1017/CBO9780511803161"),
+        ("maasch2025compositional", "Maasch et al.", 2025, "10.48550/arXiv.2503.04556"),
+        ("curth2023insights", "Curth and van der Schaar", 2023, None),
+    ],
+)
+def test_citations_read_as_text(key, authors, year, link):
+    forms = {"t": f"{authors} ({year})", "p": f"({authors}, {year})"}
+    for role, text in forms.items():
+        expected = f"see [{text}](https://doi.org/{link})." if link else f"see {text}."
+        assert read(f"see {{cite:{role}}}`{key}`.") == expected
+
+
+def test_every_work_can_be_cited():
+    for key in parse_file(ROOT / "references.bib").entries:
+        assert re.fullmatch(r"[^{}\\]+", read(f"{{cite:p}}`{key}`"))
+
+
+def test_unknown_references_are_refused():
+    for role in ["{cite:p}`nobody1900nothing`", "{numref}`fig-of-another-chapter`"]:
+        with pytest.raises(KeyError, match=role.split("`")[1]):
+            read(role)
+
+
+def test_figures_have_numbers_and_captions():
+    def drawing(name):
+        return new_code_cell(name, metadata={"mystnb": {"figure": {"caption": name, "name": name}}})
+
+    told = new_markdown_cell("See {numref}`fig-b`.")
+    cells = plain(new_notebook(cells=[told, drawing("fig-a"), drawing("fig-b")])).cells
+    assert [cell.source for cell in cells] == [
+        "See Figure 2.",
+        "fig-a",
+        "**Figure 1.** fig-a",
+        "fig-b",
+        "**Figure 2.** fig-b",
+    ]
+
+
+def test_markdown_in_boxes_is_markdown():
+    text = ":::{dropdown} Solution\n```python\nx = 1\n```\nIt is *one*.\n:::\n\nNext."
+    assert read(text) == (
+        "<details>\n<summary><b>Solution</b></summary>\n\n"
+        "```python\nx = 1\n```\nIt is *one*.\n\n</details>\n\nNext."
+    )
+    assert read(":::{admonition} Aim\n- a\n- b\n:::") == (
+        '<div class="alert alert-info">\n\n**Aim**\n\n- a\n- b\n\n</div>'
+    )
