@@ -8,6 +8,14 @@ import pytest
 from lib.book.editions import Book
 
 
+CONFIG = """\
+title: Sums
+only_build_toc_files: true
+execute: {execute_notebooks: 'off'}
+sphinx: {config: {html_theme_options: {}}}
+"""
+
+
 class TinyBook(Book):
     """A book in a folder of its own, with a way to add notebooks and editions."""
 
@@ -41,15 +49,17 @@ class TinyBook(Book):
 @pytest.fixture
 def tiny_book(tmp_path):
     book = TinyBook(tmp_path)
-    for folder in [book.notebooks, book.editions, book.executed, tmp_path / "lib"]:
+    folders = [book.notebooks, book.editions, book.executed / "default", tmp_path / "lib"]
+    for folder in [*folders, book.prose / "assets"]:
         folder.mkdir(parents=True)
     (tmp_path / "lib" / "code.py").write_text("one = 1\n")
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: start\n")
+    (tmp_path / "references.bib").write_text("")
+    (tmp_path / "_config.yml").write_text(CONFIG)
     book.add_notebook(
         "sums", "n: int = 3  # terms\ntitle: str = 'Sum'", "print(title, sum(range(n)))"
     )
     book.add_edition(
         "default",
-        "about: A sum.\npages:\n  - {page: small_sum, notebook: sums, parameters: {n: 5}}\n",
+        "about: A sum.\npages: [{page: small_sum, notebook: sums, parameters: {n: 5}}]\n",
     )
     return book

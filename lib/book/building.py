@@ -91,7 +91,7 @@ def status_table(edition: Edition) -> str:
 
     Examples
     --------
-    >>> print(status_table(load_edition("quick"))[:61])
+    >>> print(status_table(Edition("empty", "", "No pages."))[:62])
     | Page | Status | Run (UTC) | Seconds | Notebook, parameters |
     """
     runs = [(run, read_record(run)) for run in edition.runs.values()]

@@ -81,7 +81,7 @@ def folder_name(*words: str) -> str:
     Examples
     --------
     >>> folder_name("worlds", "horizon=4", "treatment=Evening course")
-    'worlds,horizon=4,treatment=Evening-course,3f0a0b0d'
+    'worlds,horizon=4,treatment=Evening-course,e79659ca'
     """
     said = ",".join(words)
     plain = re.sub(r"[^\w.,=+-]+", "-", said, flags=re.ASCII)
@@ -201,8 +201,9 @@ class Edition:
             ]
             head = {"caption": part.caption} if part.caption else {}
             parts.append(head | ({"numbered": 1} if part.numbered else {}) | {"chapters": chapters})
-        root = parts[0]["chapters"].pop(0)["file"]
-        return {"format": "jb-book", "root": root, "parts": [p for p in parts if p["chapters"]]}
+        contents = {"format": "jb-book", "root": parts[0]["chapters"].pop(0)["file"]}
+        parts = [part for part in parts if part["chapters"]]
+        return contents | ({"parts": parts} if parts else {})
 
 
 def load_edition(name: str, book: Book = BOOK) -> Edition:

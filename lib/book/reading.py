@@ -23,8 +23,7 @@ _HTML = {
 def plain(notebook: NotebookNode) -> NotebookNode:
     """Return a copy that reads well in any Jupyter: directives as HTML, roles as text.
 
-    Figures are numbered in their order, each with its caption in a cell below it. A citation of
-    a work that the bibliography does not have is a KeyError, as is a figure of another notebook.
+    Figures are numbered in their order, each with its caption in a cell below it.
 
     Examples
     --------
@@ -41,7 +40,9 @@ def plain(notebook: NotebookNode) -> NotebookNode:
         result.cells.insert(result.cells.index(cell) + 1, caption)
     for cell in result.cells:
         boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
-        cell.source = re.sub(r"\{(?:cite:[pt]|numref)\}`[^`]+`", lambda role: texts[role[0]], boxed)
+        cell.source = re.sub(
+            r"\{(?:cite:[pt]|numref)\}`[^`]+`", lambda role: texts.get(role[0], role[0]), boxed
+        )
     return result
 
 

@@ -99,7 +99,7 @@ class Site:
         shutil.copy(self.book.root / "references.bib", self.staging)
         settings = self.settings()
         more = settings["sphinx"]["config"]
-        more["html_extra_path"] = ["files"]
+        more["html_extra_path"] = ["files"] if self.files else []
         more["html_theme_options"]["extra_footer"] = html.escape(self.footer)
         more |= {} if "bibliography.md" in self.pages else FOOTNOTES
         if not self.searched:

@@ -108,7 +108,6 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     `interrupted` says whether the user has stopped the run, so that the end of its kernel is no
     failure. A cell that raises an error is :class:`PageFailed`, and leaves the page as it was.
     """
-    writable(run.output.parent)
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
     if source.cells[0].cell_type == "markdown":
@@ -234,6 +233,8 @@ def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
         say(f"{run.page}: done in {record['seconds']:.0f} s")
         return None
 
+    for run in runs:
+        writable(run.output.parent)
     say = functools.partial(click.echo, err=True)
     stopping = threading.Event()
     # Inherited by kernels. A page takes one core, since others run beside it: threads that wait

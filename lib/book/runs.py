@@ -52,7 +52,8 @@ def show(
     the warnings of the renderer.
     """
     with file_lock(book.runs / ".lock"):
-        site = Site(book.runs / ".staging", "Runs with values of one's own.", book=book, searched=False)
+        about = "Runs with values of one's own."
+        site = Site(book.runs / ".staging", about, book=book, searched=False)
         site.files |= files
         site.pages |= {f"{folder}/index.md": text for folder, text in pages.items()}
         if run:
@@ -173,10 +174,10 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     --------
     >>> compare(["moon"])
     Traceback (most recent call last):
-    lib.errors.InputError: a comparison needs two different runs at least: found ['moon']
+    lib.errors.InputError: a comparison needs two runs at least: found ['moon']
     """
     names = list(dict.fromkeys(Path(name).name for name in names))
-    check(len(names) > 1, "a comparison needs two different runs at least", names)
+    check(len(names) > 1, "a comparison needs two runs at least", names)
     records = find_runs(book)
     for name in names:
         check_known("run", name, records)

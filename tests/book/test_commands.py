@@ -16,6 +16,12 @@ from lib.book import building, editions
 from lib.scm import Simulator, Specification
 
 
+RECORDS = """\
+from lib.book.recorded import number
+number("total", n * step, "apples", standard_error=0.5)
+"""
+
+
 @pytest.fixture
 def book(tiny_book, monkeypatch):
     """The tiny book, in the place of the real one, seen from an empty folder."""
@@ -23,6 +29,8 @@ def book(tiny_book, monkeypatch):
     elsewhere.mkdir()
     monkeypatch.setattr(editions, "Book", lambda: tiny_book)
     monkeypatch.chdir(elsewhere)
+    # The tiny book has a folder of the name lib, and its kernels may start beside it.
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return tiny_book
 
 
@@ -37,7 +45,9 @@ def test_help_answers_at_once_and_names_every_command():
         assert heavy not in shown.stderr, "imported, and not needed to answer"
 
 
-@pytest.mark.parametrize("command", ["book", "run", "sample", "pages", "record"])
+@pytest.mark.parametrize(
+    "command", ["book", "run", "sweep", "compare", "sample", "pages", "record"]
+)
 def test_each_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 5
@@ -66,6 +76,34 @@ def test_each_command_has_help(command, capsys):
             "error: the output must have another name than the notebook itself: "
             "found '{root}/notebooks/sums.ipynb'",
         ),
+        (
+            ["run", "sums", "-p", "n", "1", "-p", "n", "2"],
+            "error: each parameter may be given once: found 'n'",
+        ),
+        (
+            ["sweep", "sums", "-p", "n", "1", "-p", "n", "2"],
+            "error: each parameter may be given once: found 'n'",
+        ),
+        (
+            ["sweep", "sums", "-p", "n", "5..1"],
+            "error: parameter 'n' needs a value at least: found []",
+        ),
+        (["sweep", "sums", "-p", "n"], "error: parameter 'n' needs a value at least: found []"),
+        (["sweep", "sums"], "error: a sweep needs a parameter, as -p seed 1..20: found []"),
+        (
+            ["sweep", "sums", "n", "1"],
+            "error: a value must follow -p and the name of a parameter: found 'n'",
+        ),
+        (
+            ["sweep", "sums", "-p", "n", "1..10001"],
+            "error: a sweep may have at most 10,000 runs: found 10001",
+        ),
+        (
+            ["sweep", "sums", "-p", "n", "1", "five"],
+            "error: parameter 'n' is 'five': expected int",
+        ),
+        (["compare", "sums"], "error: a comparison needs two runs at least: found ['sums']"),
+        (["compare", "sums", "moon"], "error: run 'sums' is unknown: none is allowed here"),
         (["book", "--edition", "pocket"], "error: edition 'pocket' is unknown: expected default"),
         (
             ["book", "--workers", "0"],
@@ -90,15 +128,41 @@ def test_an_unwritable_folder_is_named(book, capsys):
     assert capsys.readouterr().err.endswith("/file cannot be written: File exists\n")
 
 
-def test_run_writes_a_notebook_and_its_record_where_one_stands(book, capsys):
-    assert main(["run", "sums", "-p", "n", "1_000", "-p", "title", "1_000"]) == 0
-    assert capsys.readouterr().out == ("sums_run.ipynb, with its run record in sums_run.json\n")
+def test_run_writes_a_notebook_and_its_record_where_one_wants_it(book, capsys):
+    values = ["-p", "n", "1_000", "-p", "title", "1_000"]
+    assert main(["run", "sums", *values, "-o", "out.ipynb"]) == 0
+    assert capsys.readouterr().out == "out.ipynb, with its run record in out.json\n"
     elsewhere = book.root / "elsewhere"
-    assert sorted(path.name for path in elsewhere.iterdir()) == ["sums_run.ipynb", "sums_run.json"]
-    notebook = nbformat.read(elsewhere / "sums_run.ipynb", 4)
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["out.ipynb", "out.json"]
+    notebook = nbformat.read(elsewhere / "out.ipynb", 4)
     assert notebook.cells[2].outputs[0].text == "1_000 499500\n"
-    record = json.loads((elsewhere / "sums_run.json").read_text())
+    record = json.loads((elsewhere / "out.json").read_text())
     assert record["parameters"] == {"n": 1000, "title": "1_000"}
+    assert not book.runs.exists()
+
+
+def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys):
+    page = book.runs / "sums,n=1000" / "index.html"
+    assert main(["run", "sums", "-p", "n", "1_000"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"the page is {page}\n"
+    assert "sums,n=1000: done in " in shown.err
+    assert "Sum 499500" in page.read_text()
+    assert 'href="sums%2Cn%3D1000/index.html"' in (book.runs / "index.html").read_text()
+    assert main(["run", "sums", "-p", "n", "1000"]) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == (f"the page is {page}\n", "")
+
+
+def test_a_sweep_and_a_comparison_say_where_their_page_is(book, capsys):
+    book.add_notebook("sums", "n: int = 3\nstep: int = 1", RECORDS)
+    assert main(["sweep", "sums", "-p", "n", "4", "7", "-p", "step", "-1..0"]) == 0
+    (folder,) = book.runs.glob("sweep*")
+    assert capsys.readouterr().out == f"the page is {folder / 'index.html'}\n"
+    assert len(pd.read_csv(folder / "numbers.csv")) == 4
+    assert main(["compare", "sums,n=4,step=0", str(book.runs / "sums,n=7,step=-1")]) == 0
+    (folder,) = book.runs.glob("comparison*")
+    assert capsys.readouterr().out == f"the page is {folder / 'index.html'}\n"
 
 
 def test_relative_paths_of_a_run_start_where_one_stands(book):
@@ -114,8 +178,10 @@ def test_a_failed_run_exits_with_one_and_shows_where_to_look(book, capsys):
     assert main(["run", "broken"]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "error: broken_run: cell 3 of 3: ZeroDivisionError: division by zero\n" in shown.err
-    assert "the notebook as it failed is broken_run.failed.ipynb\n" in shown.err
+    assert "error: broken: cell 3 of 3: ZeroDivisionError: division by zero\n" in shown.err
+    failed = book.runs / "broken" / "broken.failed.ipynb"
+    assert f"the notebook as it failed is {failed}\n" in shown.err
+    assert failed.exists()
 
 
 def test_book_says_what_it_did(book, capsys):

@@ -1,26 +1,102 @@
 """An edition is refused in one sentence before anything runs, or gives every value."""
 
-import re
-
 import pytest
+import yaml
 
 from lib import ROOT
-from lib.book.editions import Run, load_edition
+from lib.book.editions import BOOK, Run, load_edition
 from lib.errors import InputError
 
 
-@pytest.mark.parametrize("name", ["quick", "default", "paper"])
-def test_the_editions_of_the_book_are_valid_and_make_what_the_contents_list(name):
-    _, runs = load_edition(name)
-    pages = [run.page for run in runs]
-    listed = re.findall(r"book/executed/(\w+)", (ROOT / "_toc.yml").read_text())
-    assert sorted(pages) == sorted(listed)
+@pytest.mark.parametrize("name", ["quick", "paper"])
+def test_the_other_editions_have_the_pages_of_the_default_one(name):
+    edition, default = load_edition(name), load_edition("default")
+    assert edition.contents() == default.contents()
+    assert edition.prose == default.prose
+    assert edition.title == default.title
+    values = {page: run.values for page, run in edition.runs.items()}
+    assert values != {page: run.values for page, run in default.runs.items()}
+    assert values["error_test_flu_vaccine"]["theme"] == "flu_vaccine"
+
+
+def test_the_contents_in_the_root_are_those_of_the_default_edition():
+    """So that Jupyter Book builds the default edition by itself, from the executed pages."""
+    default = load_edition("default")
+    contents = default.contents(
+        lambda page: f"book/{page}" if page in default.prose else f"book/executed/default/{page}"
+    )
+    assert yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8")) == contents
+
+
+def test_no_prose_has_the_name_of_a_notebook():
+    assert not {path.stem for path in BOOK.prose.glob("*.md")} & {
+        path.stem for path in BOOK.notebooks.glob("*.ipynb")
+    }
 
 
 def test_an_edition_gives_every_parameter_a_value(tiny_book):
-    _, (run,) = load_edition("default", tiny_book)
-    source, output = tiny_book.notebook("sums"), tiny_book.executed / "small_sum.ipynb"
-    assert run == Run(source, output, {"n": 5, "title": "Sum"}, tiny_book.root, tiny_book)
+    edition = load_edition("default", tiny_book)
+    source, output = tiny_book.notebook("sums"), tiny_book.page("small_sum")
+    run = Run(source, output, {"n": 5, "title": "Sum"}, tiny_book.root, tiny_book)
+    assert edition.runs == {"small_sum": run}
+    assert output == tiny_book.root / "book" / "executed" / "default" / "small_sum.ipynb"
+
+
+COURSE = """\
+title: One lecture
+about: Three pages.
+pages: [start, sums]
+parts:
+  - caption: More
+    numbered: true
+    pages:
+      - {page: large, notebook: sums, title: A large sum, parameters: {n: 100}}
+"""
+
+
+def test_an_edition_owns_its_pages_their_order_and_parts(tiny_book):
+    (tiny_book.prose / "start.md").write_text("# Start")
+    tiny_book.add_edition("course", COURSE)
+    course = load_edition("course", tiny_book)
+    assert (course.name, course.title, course.about) == ("course", "One lecture", "Three pages.")
+    assert course.prose == {"start": tiny_book.prose / "start.md"}
+    assert {page: run.values["n"] for page, run in course.runs.items()} == {"sums": 3, "large": 100}
+    large = {"file": "large", "title": "A large sum"}
+    assert course.contents() == {
+        "format": "jb-book",
+        "root": "start",
+        "parts": [
+            {"chapters": [{"file": "sums"}]},
+            {"caption": "More", "numbered": 1, "chapters": [large]},
+        ],
+    }
+
+
+def test_an_edition_like_another_changes_parameters_alone(tiny_book):
+    (tiny_book.prose / "start.md").write_text("# Start")
+    tiny_book.add_edition("course", COURSE)
+    tiny_book.add_edition(
+        "few", "about: Few.\nlike: course\nparameters: {large: {n: 10}, sums: {title: S}}"
+    )
+    few, course = load_edition("few", tiny_book), load_edition("course", tiny_book)
+    assert few.contents() == course.contents()
+    assert (few.name, few.title, few.about) == ("few", "One lecture", "Few.")
+    assert few.runs["large"].values == {"n": 10, "title": "Sum"}
+    assert few.runs["sums"].values == {"n": 3, "title": "S"}
+    assert few.runs["sums"].output == tiny_book.page("sums", "few")
+
+
+def test_a_run_of_ones_own_is_named_by_what_differs(tiny_book):
+    def folder(**values):
+        run = Run(tiny_book.notebook("sums"), values=values, book=tiny_book)
+        assert run.output == tiny_book.runs / run.page / "sums.ipynb"
+        return run.page
+
+    assert folder(n=3) == "sums"
+    assert folder(title="Total", n=4) == "sums,n=4,title=Total"
+    said = [folder(title=title) for title in ("a b", "a/b", "../b", "x" * 500, "x" * 501)]
+    assert len(set(said)) == len(said), "what a name cannot say, a digest tells apart"
+    assert all("/" not in name and " " not in name and len(name) < 120 for name in said)
 
 
 PAGE = "about: x\npages:\n  - "
@@ -29,10 +105,24 @@ PAGE = "about: x\npages:\n  - "
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("about: x", "draft.yml: key 'pages' is missing"),
+        ("about: x", "draft.yml: key 'pages': list should have at least 1 item"),
         ("about: x\npages: []", "draft.yml: key 'pages': list should have at least 1 item"),
         ("- 1", "draft.yml: input should be a valid dictionary"),
         ("about: x\npages: [1]\n", "draft.yml, page 1: input should be a valid dictionary"),
+        ("about: x\npages: [moon]\n", "draft.yml, page 1: page 'moon' is unknown: expected sums"),
+        (
+            "about: x\npages: [sums]\nparts: [{pages: [a], page: b}]\n",
+            "draft.yml, part 1: key 'page' is unknown: expected one of caption, numbered, pages",
+        ),
+        (
+            "about: x\nlike: default\npages: [sums]\n",
+            "draft.yml: an edition that is like another may have no pages of its own: found ['sums']",
+        ),
+        ("about: x\nlike: moon\n", "edition 'moon' is unknown: expected one of default, draft"),
+        (
+            "about: x\nlike: default\nparameters: {sums: {n: 1}}\n",
+            "draft.yml: parameters: page 'sums' is unknown: expected small_sum",
+        ),
         ("page: x", "draft.yml: key 'about' is missing"),
         ("a: [", "draft.yml is not YAML: "),
         (
@@ -41,7 +131,7 @@ PAGE = "about: x\npages:\n  - "
         ),
         (
             PAGE + "{page: a, notebook: sums, parametrs: {}}",
-            "draft.yml, page 1: key 'parametrs' is unknown: expected one of page, notebook, param",
+            "draft.yml, page 1: key 'parametrs' is unknown: expected one of page, notebook, title",
         ),
         (PAGE + "{page: a}", "draft.yml, page 1: key 'notebook' is missing"),
         (

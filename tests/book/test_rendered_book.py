@@ -1,13 +1,14 @@
 """Every page, opened in a real browser: quiet, whole, and readable on a desk and on a phone.
 
-Needs a Chromium from the system's packages and a rendered book (``python -m lib book``), and is
-skipped with a message where either is absent.
+The pages are those of the edition that was rendered last, and those of a few runs. Needs a Chromium
+from the system's packages and a rendered book (``python -m lib book``), and is skipped with a
+message where either is absent.
 """
 
 import doctest
 import re
+import shlex
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from html.parser import HTMLParser
@@ -16,27 +17,29 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
+import nbformat
 import pytest
-import yaml
 
 from lib import ROOT
+from lib.book.editions import BOOK, Book, Run, load_edition
+from lib.book.runs import compare, show, sweep
 
-RENDERED = ROOT / "_build" / "html"
+RENDERED = max(
+    (page.parent for page in BOOK.built.glob("*/index.html")),
+    key=lambda folder: folder.stat().st_mtime,
+    default=BOOK.built / "default",
+)
 DESK, PHONE = 1280, 390  # CSS pixels
 SMALLEST_TEXT = 14  # CSS pixels
 
 
-def pages_of(entry) -> Iterator[str]:
-    """Every page below an entry of the table of contents, in its order."""
-    for key in ["root", "file"]:
-        if key in entry:
-            yield entry[key]
-    for key in ["parts", "chapters", "sections"]:
-        for child in entry.get(key, []):
-            yield from pages_of(child)
+PAGES = [page for part in load_edition("default").parts for page in part.pages]
 
-
-PAGES = list(pages_of(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))))
+#: Of the runs that the tests make: the list of all, a sweep, one of its runs, and a comparison.
+RUN = "data_preparation,records_shown=2"
+SWEEP = "sweep,data_preparation,records_shown=2+3"
+COMPARISON = f"comparison,{RUN},data_preparation,records_shown=3"
+RUNS = ["index", f"{SWEEP}/index", f"{RUN}/index", f"{COMPARISON}/index"]
 
 
 class Anchors(HTMLParser):
@@ -63,16 +66,37 @@ class QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
+@contextmanager
+def served(folder: Path):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
 @pytest.fixture(scope="module")
 def address():
     """The rendered book, served on this machine only."""
     if not (RENDERED / "index.html").exists():
         pytest.skip(f"no rendered book in {RENDERED}: run `python -m lib book` first")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=RENDERED))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with served(RENDERED) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with the pages of some runs, served on this machine only."""
+    book = Book()
+    book.runs = tmp_path_factory.mktemp("runs")
+    folder, problems = sweep("data_preparation", {"records_shown": ["2", "3"]}, book=book)
+    run = Run(book.notebook("data_preparation"), values={"records_shown": 2}, book=book)
+    assert (folder.name, run.page, problems) == (SWEEP, RUN, [])
+    assert show(book, run) == []
+    folder, problems = compare([RUN, "data_preparation,records_shown=3"], book)
+    assert (folder.name, problems) == (COMPARISON, [])
+    with served(book.runs) as address:
+        yield book.runs, address
 
 
 @contextmanager
@@ -141,22 +165,28 @@ def findings(page) -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module", params=PAGES)
-def visit(request, browser, address):
-    """Each page of the table of contents in turn, opened once for all of the tests below."""
-    file = RENDERED / f"{request.param}.html"
-    assert file.exists(), f"{request.param} is in _toc.yml but was not rendered"
-    with opened(browser, f"{address}/{request.param}.html", address) as (page, troubles):
-        yield page, troubles
+@pytest.fixture(
+    scope="module", params=[*PAGES, *(f"runs/{page}" for page in RUNS)], ids=lambda page: page
+)
+def visit(request, browser):
+    """Each page in turn, opened once for all of the tests below, and where it lies."""
+    if request.param.startswith("runs/"):
+        folder, home = request.getfixturevalue("runs")
+    else:
+        folder, home = RENDERED, request.getfixturevalue("address")
+    page = f"{request.param.removeprefix('runs/')}.html"
+    assert (folder / page).exists(), f"{page} was not rendered"
+    with opened(browser, f"{home}/{quote(page)}", home) as (page, troubles):
+        yield page, troubles, folder, home
 
 
 def test_page_loads_quietly_and_asks_nobody_else(visit):
-    _, troubles = visit
+    _, troubles, *_ = visit
     assert troubles == []
 
 
 def test_every_image_is_there_and_described(visit):
-    page, _ = visit
+    page, *_ = visit
     images = page.evaluate(
         """() => [...document.images].map(image => ({
             source: image.getAttribute('src').slice(0, 120), width: image.naturalWidth,
@@ -170,29 +200,29 @@ def test_every_image_is_there_and_described(visit):
         assert described, f"no description of image {image['source']}: found {image['alt']!r}"
 
 
-def test_every_link_within_the_book_leads_somewhere(visit, address):
-    page, _ = visit
+def test_every_link_within_the_book_leads_somewhere(visit):
+    page, _, folder, address = visit
     links = page.evaluate("() => [...document.querySelectorAll('a[href]')].map(link => link.href)")
     inside = sorted({link for link in links if link.startswith(address)})
     assert inside
     for link in inside:
         path, anchor = urldefrag(link)
-        file = RENDERED / unquote(urlsplit(path).path).lstrip("/")
+        file = folder / unquote(urlsplit(path).path).lstrip("/")
         file = file / "index.html" if file.is_dir() else file
         assert file.is_file(), f"{link} leads nowhere"
         if anchor and file.suffix == ".html":
             assert unquote(anchor) in anchors(file), f"{link} names no place on its page"
 
 
-def test_no_link_leads_into_this_machine(visit, address):
-    page, _ = visit
+def test_no_link_leads_into_this_machine(visit):
+    page, *_, address = visit
     links = page.evaluate("() => [...document.querySelectorAll('a[href]')].map(link => link.href)")
     strange = [link for link in links if not link.startswith((address, "https://", "javascript:"))]
     assert strange == []
 
 
 def test_mathematics_is_drawn(visit):
-    page, _ = visit
+    page, *_ = visit
     formulas, drawn, broken = page.evaluate(
         """() => ['.math', '.math:has(mjx-container)', '[data-mjx-error]'].map(
             selector => document.querySelectorAll(selector).length)"""
@@ -210,7 +240,7 @@ def test_mathematics_is_drawn(visit):
 
 
 def test_headings_form_an_outline(visit):
-    page, _ = visit
+    page, *_ = visit
     assert page.evaluate("() => document.documentElement.lang") == "en"
     levels = page.evaluate(
         """() => [...document.querySelectorAll('article :is(h1, h2, h3, h4, h5, h6)')]
@@ -223,7 +253,7 @@ def test_headings_form_an_outline(visit):
 
 @pytest.mark.parametrize("width", [DESK, PHONE])
 def test_page_is_readable(visit, width):
-    page, _ = visit
+    page, *_ = visit
     page.set_viewport_size({"width": width, "height": 844})
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     assert small_texts(page) == []
@@ -231,7 +261,7 @@ def test_page_is_readable(visit, width):
 
 def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
     """What is wider than the screen can be scrolled to; nothing is cut off."""
-    page, _ = visit
+    page, *_ = visit
     page.set_viewport_size({"width": PHONE, "height": 844})
     lost = page.evaluate(
         """() => [...document.querySelectorAll(
@@ -248,12 +278,11 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
 
 @pytest.mark.parametrize(("width", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_page_has_no_serious_accessibility_findings(visit, width, scheme):
-    page, _ = visit
+    page, *_ = visit
     page.set_viewport_size({"width": width, "height": 844})
     page.emulate_media(color_scheme=scheme)
-    page.wait_for_timeout(
-        500
-    )  # the theme waits, too, before it says anew what the keyboard reaches
+    # The theme waits, too, before it says anew what the keyboard reaches.
+    page.wait_for_timeout(500)
     assert findings(page) == []
 
 
@@ -273,11 +302,11 @@ def home(request, address):
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("ATE", "book/executed/effect_data"),
-        ("40 919", "book/introduction"),  # printed so
-        ("40 919", "book/executed/published_sample"),  # printed 40,919
-        ("back door", "book/executed/effect_data"),
-        ("counterfactual", "book/introduction"),
+        ("ATE", "effect_data"),
+        ("40 919", "introduction"),  # printed so
+        ("40 919", "published_sample"),  # printed 40,919
+        ("back door", "effect_data"),
+        ("counterfactual", "introduction"),
     ],
 )
 def test_search_finds_words_and_numbers(browser, home, query, expected):
@@ -323,6 +352,40 @@ def test_search_page_is_readable(browser, address, width, scheme):
         assert small_texts(page) == []
         assert findings(page) == []
         assert troubles == []
+
+
+def test_the_box_writes_the_command_for_other_values(browser, address):
+    with opened(browser, f"{address}/worlds.html", address) as (page, troubles):
+        page.locator("details.rerun summary").first.click()
+        page.locator("input[name=horizon]").fill("4")
+        page.locator("input[name=treatment]").fill("Evening 'course'")
+        page.locator("input[name=n_samples]").fill("500")
+        command = page.locator("pre.command").text_content()
+        assert shlex.split(command) == shlex.split(
+            "python -m lib run worlds -p n_samples 500 -p horizon 4 "
+            "-p treatment \"Evening 'course'\""
+        )
+        for link in page.locator("details.rerun a[download]").all():
+            file = RENDERED / link.get_attribute("href")
+            nbformat.validate(nbformat.read(file, 4))
+        assert troubles == []
+
+
+def test_a_click_sorts_a_table_by_its_numbers(browser, runs):
+    folder, home = runs
+    with opened(browser, f"{home}/index.html", home) as (page, _):
+        seconds = page.locator("table.sortable th button", has_text="Seconds")
+        cells = page.locator("table.sortable tbody tr td:nth-child(3)")
+        for reverse in (False, True):
+            seconds.click()
+            shown = [float(text) for text in cells.all_text_contents()]
+            assert len(shown) == 2 and shown == sorted(shown, reverse=reverse)
+
+
+def test_the_name_of_the_edition_is_on_every_page(visit):
+    page, _, folder, _ = visit
+    said = "Edition " if folder == RENDERED else "Runs with values of one's own."
+    assert said in page.locator("footer").last.text_content()
 
 
 def test_every_page_of_the_contents_is_listed_once():

@@ -77,7 +77,7 @@ def test_a_relative_output_is_where_one_stands(tiny_book, monkeypatch):
 
 def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, monkeypatch):
     book, _, _ = page_run
-    _, (run,) = load_edition("default", book)
+    run = load_edition("default", book).runs["small_sum"]
     assert why_stale(run) is None
     assert why_stale(sums(book, {"n": 6})) == "parameters changed"
 
@@ -118,7 +118,7 @@ def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(tiny_book):
 
 def test_a_damaged_page_or_record_is_stale(page_run):
     book, output, _ = page_run
-    _, (run,) = load_edition("default", book)
+    run = load_edition("default", book).runs["small_sum"]
     whole = output.read_bytes()
     output.write_bytes(whole[:-10])
     assert why_stale(run) == "page changed"
@@ -161,7 +161,7 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
     book.add_notebook("sums", "n: int = 3  # terms", "n + 1")
     run_page(sums(book))
     assert not failed.exists(), "a good run ends the failure"
-    assert sorted(path.name for path in book.executed.iterdir()) == [
+    assert sorted(path.name for path in output.parent.iterdir()) == [
         "small_sum.ipynb",
         "small_sum.json",
     ]
@@ -183,7 +183,8 @@ def slow_run(tiny_book):
         f"import os, pathlib, time\npathlib.Path({str(mark)!r}).write_text(str(os.getpid()))",
         "time.sleep(300)",
     )
-    (tiny_book.executed / "slow.ipynb").write_text("good")
+    page = tiny_book.page("slow")
+    page.write_text("good")
     program = (
         "from pathlib import Path\nfrom lib.book.editions import Book\n"
         "from lib.book.running import Run, execute\n"
@@ -195,7 +196,7 @@ def slow_run(tiny_book):
     )
     with (tiny_book.root / "said").open("w") as said:
         process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=said)
-    yield process, mark, tiny_book.executed
+    yield process, mark, page.parent
     process.kill()
 
 
@@ -226,7 +227,7 @@ def test_an_interrupt_starts_no_other_page_and_a_second_one_changes_nothing(slow
         time.sleep(0.05)
     assert process.wait(30) == 130
     assert ended(kernel)
-    said = (executed.parents[1] / "said").read_text().splitlines()
+    said = (executed.parents[2] / "said").read_text().splitlines()
     assert [line for line in said if line.strip()] == ["slow: started, 1 of 3"]
 
 
