@@ -12,6 +12,7 @@ References
 """
 
 import functools
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -174,6 +175,10 @@ class MaritalStatusTransition(CategoricalMechanism):
             [[to == v or to in self.ALLOWED[v] for v in levels] for to in levels], dtype=float
         )
         self.weights_ = np.array([weights.get(level, 1.0) for level in levels])
+
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        """Return age."""
+        return ["age"]
 
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the probability of each status, shape (n, levels)."""
@@ -358,9 +363,6 @@ class IncomeSampler(Mechanism):
     noise_terms: ClassVar[int] = 2
 
     reads: ClassVar = ("studies", "workclass")
-    learns_from_parents: ClassVar = True
-    by_hand: ClassVar = ("studies",)
-
     MEAN_INCOME: ClassVar = 70_000
     NOISE: ClassVar = 0.2
     SHIFT: ClassVar = 0.3
@@ -368,7 +370,7 @@ class IncomeSampler(Mechanism):
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
         """Fit the forest, and with it the scale and the largest income."""
         rich = self._indicator(values)
-        observed = {name: parents[name] for name in parents if name not in self.by_hand}
+        observed = {name: parents[name] for name in self.learned_from(parents)}
         forest = RandomForestRegressor(min_samples_leaf=20, random_state=seed)
         self.is_rich_ = Learned(forest, observed, rich)
         predicted = self.predict(parents)
@@ -377,6 +379,10 @@ class IncomeSampler(Mechanism):
         squares = self._square(predicted, drawn[0])
         self.scale_ = self.MEAN_INCOME / squares.mean()
         self.largest_ = float(np.floor(squares * self.scale_).max())
+
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        """Return all parents but studies, whose effect is designed by hand."""
+        return [cause for cause in causes if cause != "studies"]
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the forest's probability of an income above $50 000, shape (n,)."""

@@ -23,7 +23,7 @@ import inspect
 import itertools
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -206,11 +206,6 @@ class Mechanism(ABC):
 
     noise_terms: ClassVar[int] = 0
 
-    #: Whether it learns from every parent, so that each must be a column of the base table.
-    learns_from_parents: ClassVar[bool] = False
-    #: Parents of which that is not true, because their effect is written by hand.
-    by_hand: ClassVar[tuple[str, ...]] = ()
-
     #: Whether what is learned depends on the seed of the fit.
     seeded: ClassVar[bool] = True
 
@@ -230,6 +225,10 @@ class Mechanism(ABC):
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:  # noqa: B027
         """Learn what there is to learn; by default nothing."""
+
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        """Return those parents that it learns from; each must be a column of the base table."""
+        return []
 
     @abstractmethod
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
@@ -411,12 +410,14 @@ class FittedMechanism(Mechanism):
 
     options: dict = field(default_factory=dict)
 
-    learns_from_parents: ClassVar[bool] = True
-
     def __post_init__(self):
         allowed = ESTIMATORS[self.estimator]().get_params()
         for option in self.options:
             check_known("key", option, [*parameter_names(type(self)), *allowed], limit=40)
+
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        """Return all parents."""
+        return list(causes)
 
     def estimate(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
         """Fit the estimator to these rows, with its options and the defaults that it knows."""

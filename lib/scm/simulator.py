@@ -138,13 +138,12 @@ class Simulator(BaseEstimator):
 
     def _observed(self, mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
         """Return the table's columns of the causes; those learned from must be as in the model."""
-        for cause in causes:
+        for cause in mechanism.learned_from(causes):
             kind = described(self.kinds_[cause])
             found = described(self.table_kinds_[cause]) if cause in columns else "no such column"
-            learns = mechanism.learns_from_parents and cause not in mechanism.by_hand
             reader = f"variable {mechanism.variable!r}: {type(mechanism).__name__}"
             rule = f"{reader} learns from parent {cause!r}, in the model {kind}"
-            check(found == kind or not learns, f"{rule}, in the table", found)
+            check(found == kind, f"{rule}, in the table", found)
         return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
     def sample(
@@ -245,7 +244,7 @@ class Simulator(BaseEstimator):
         rows = []
         for name, variable in self.specification.variables.items():
             mechanism = self.initial_[name]
-            if name in columns and mechanism.learns_from_parents:
+            if name in columns and mechanism.learned_from(variable.parents):
                 parents = self._observed(mechanism, variable.parents, columns)
                 if quality := mechanism.fit_quality(parents, columns[name]):
                     rows.append((name, type(mechanism).__name__, *quality))
