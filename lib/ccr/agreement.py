@@ -97,13 +97,9 @@ def convergence(
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
         \cdot \frac{\chi^2_R}{R}},
 
-    which gives the band, left with a probability of one minus `confidence`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by `n`, one of `sizes`: `error`, the root mean squared error of the estimates;
-        `expected`, without the last factor; and `low` and `high`, the band.
+    which gives the band, left with a probability of one minus `confidence`. By `n`, one of `sizes`:
+    `error`, the root mean squared error of the estimates; `expected`, without the last factor; and
+    `low` and `high`, the band.
 
     Examples
     --------

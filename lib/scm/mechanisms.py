@@ -128,18 +128,8 @@ def gumbel_max(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
     (IncomeSCM paper, Section 3.3). Since :math:`\log p_j + G_j` increases with
     :math:`\log(U_j) / p_j`, the latter is compared: one logarithm a level, and a
-    level of probability 0 is never chosen. The probabilities need not sum to 1.
-
-    Parameters
-    ----------
-    probabilities : numpy.ndarray, shape (n, levels)
-    noise : numpy.ndarray, shape (levels, n)
-        Uniforms between 0 and 1.
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (n,)
-        The position of the chosen level.
+    level of probability 0 is never chosen. The probabilities, shape (n, levels), need not sum
+    to 1; of uniforms of shape (levels, n), the positions of the chosen levels come back, (n,).
 
     Examples
     --------
@@ -405,7 +395,7 @@ ESTIMATORS = {kind.__name__: kind for kind in REGRESSIONS + CLASSIFIERS}
 class FittedMechanism(Mechanism):
     """A mechanism that a scikit-learn estimator, named `estimator`, learns from the parents.
 
-    Its own parameters are `options`, which a specification writes beside the others.
+    That estimator's own parameters are `options`; a specification writes them beside the others.
     """
 
     options: dict = field(default_factory=dict)
@@ -566,8 +556,6 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
     r"""A multinomial logistic regression on the parents.
 
     .. math:: P(v \mid x) \propto \exp(\beta_v^\top x + \beta_{v0})
-
-    `options` are parameters of :class:`sklearn.linear_model.LogisticRegression`.
     """
 
     estimator = "LogisticRegression"
@@ -613,10 +601,7 @@ class LogisticTransitionSampler(LogisticSampler):
 
 
 class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
-    """A random forest's class probabilities.
-
-    `options` are parameters of :class:`sklearn.ensemble.RandomForestClassifier`.
-    """
+    """A random forest's class probabilities."""
 
     estimator = "RandomForestClassifier"
     fitted_to: ClassVar = "levels"

@@ -47,7 +47,6 @@ class Simulator(BaseEstimator):
 
     Parameters
     ----------
-    specification : Specification
     coupling : {'gumbel', 'inverse_cdf'}
         How a categorical value follows from its probabilities and its noise. Both have the
         same distribution in every world; across worlds, the levels go together differently.
@@ -168,8 +167,6 @@ class Simulator(BaseEstimator):
             Number of subjects; may be left out if `start` is given.
         horizon : int
             Number of time steps, from 0 to ``horizon - 1``.
-        seed : int
-            Names the world's noise.
         do : mapping, optional
             Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
@@ -177,7 +174,6 @@ class Simulator(BaseEstimator):
             a column a variable, all of the step that its column ``t`` says, or of step 0.
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
-        n_jobs : int
         """
         world = {"seed": seed, "do": do, "start": start, "first": first}
         blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=None, **world)

@@ -79,8 +79,6 @@ class Specification:
     ----------
     variables : mapping of str to mapping
         What the key ``variables`` of a specification file holds.
-    source : str
-        Where it came from, for messages.
     types : mapping of str to type, optional
         Mechanisms beside the general ones, by the names that the specification gives them.
 
