@@ -18,6 +18,9 @@ Names and parameters are those of the IncomeSCM paper's specifications (:mod:`li
 [18.0, 31.0, 49.0]
 """
 
+# A method that overrides another is told there, and in the docstring of its class.
+# ruff: noqa: D102
+
 import functools
 import inspect
 import itertools
@@ -430,14 +433,12 @@ class ConstantSampler(Mechanism):
     value: float | str
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Learn the levels of a text variable."""
         if isinstance(self.value, str):
             known = pd.Categorical([self.value]) if values is None else values
             self.levels_ = self.own(known, "levels").dtype
         self.column_ = as_column([self.value], self.levels_, f"variable {self.variable!r}")
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
-        """Return the constant."""
         return self.column_.repeat(noise.shape[1])
 
 
@@ -477,11 +478,9 @@ class GaussianVariable(Mechanism):
     noise_terms: ClassVar[int] = 1
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Learn mean and standard deviation."""
         self.mean_, self.deviation_ = values.mean(), values.std()
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return normal values within the bounds."""
         values = np.full(noise.shape[1], self.mean_)
         if self.deviation_ > 0:
             margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within
@@ -506,7 +505,6 @@ class MultinomialVariable(CategoricalMechanism):
     fitted_to: ClassVar = "levels"
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Count the levels."""
         self.frequencies_ = np.bincount(values.codes, minlength=self.noise_terms) / len(values)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
@@ -518,7 +516,6 @@ class BernoulliVariable(MultinomialVariable):
     """A variable of two levels with the table's frequencies."""
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Count the two levels."""
         if self.noise_terms != 2:
             raise self.refusal(f"BernoulliVariable needs two levels, found {self.noise_terms}")
         super().learn(parents, values, seed)
@@ -533,7 +530,6 @@ class KeepPrevious(Mechanism):
     continues: ClassVar[bool] = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
-        """Return the previous value."""
         return parents.previous[self.variable]
 
 
@@ -545,7 +541,6 @@ class IncrementSampler(Mechanism):
     continues: ClassVar[bool] = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return the previous value, incremented."""
         return parents.previous[self.variable] + self.increment
 
 
@@ -563,7 +558,6 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
     seeded: ClassVar[bool] = False
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the regression."""
         if absent := len(set(values.categories).difference(values)):
             raise self.refusal(f"{absent} of its levels do not occur in the table")
         # 100 iterations, the library's default, do not converge on Adult. The state is for
@@ -576,7 +570,6 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
         return scores if len(scores) > 1 else np.vstack([0 * scores, scores])
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the softmax of the scores, shape (n, levels)."""
         return softmax(self.scores(parents))
 
 
@@ -594,7 +587,6 @@ class LogisticTransitionSampler(LogisticSampler):
     continues: ClassVar[bool] = True
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the mixture of staying and redrawing, shape (n, levels)."""
         previous = parents.previous[self.variable]
         redrawn = softmax(self.scores(parents) + self.c_prev * is_level(previous))
         return stay_or_redraw(self.p_stay, previous, redrawn)
@@ -607,11 +599,9 @@ class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
     fitted_to: ClassVar = "levels"
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the forest."""
         self.model_ = self.estimate(parents, values.codes, random_state=seed)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the mean over trees of the leaf frequencies, shape (n, levels)."""
         seen = self.model_(parents)
         probabilities = np.zeros((len(self.levels_.categories), seen.shape[1]))
         probabilities[self.model_.estimator.classes_] = seen
@@ -638,7 +628,6 @@ class GaussianRegressionSampler(FittedMechanism):
     noise_terms: ClassVar[int] = 1
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the regression and measure its in-sample error."""
         rows = self.rows(values)
         self.model_ = self.estimate(parents, values, rows, random_state=seed)
         self.error_ = float(np.sqrt(np.mean((values - self.predict(parents))[rows] ** 2)))
@@ -656,12 +645,10 @@ class GaussianRegressionSampler(FittedMechanism):
         return self.std_mod * self.error_ * ndtri(noise[0])
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return mean and noise."""
         values = self.predict(parents) + self.deviation(noise)
         return bounded(values, self.round_result, self.bounds)
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
-        """Return the in-sample R²."""
         rows = self.rows(values)
         return "R²", float(r2_score(values[rows], self.predict(parents)[rows]))
 
@@ -685,7 +672,6 @@ class UniformRegressionSampler(GaussianRegressionSampler):
     """
 
     def deviation(self, noise: np.ndarray) -> np.ndarray:
-        """Return the noise in the variable's units, shape (n,)."""
         return self.std_mod * self.error_ * np.sqrt(3) * (2 * noise[0] - 1)
 
 
@@ -705,7 +691,6 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
     noise_terms: ClassVar[int] = 2
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit classifier and regression."""
         zero = ~self.rows(values)
         if zero.all() or not zero.any():
             found = f"found {zero.sum():,} zeros of {len(values):,}"
@@ -722,7 +707,6 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         return expit(self.is_zero_(parents)[0])
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return zero, or mean and noise."""
         values = super().evaluate(parents, noise[1:])
         return np.where(noise[0] < self.zero_probability(parents), 0.0, values)
 
