@@ -113,3 +113,14 @@ def test_damaged_and_foreign_files_are_refused(tmp_path, content, damage, found)
 def test_a_path_that_is_no_file_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="cannot be read"):
         load_adult(tmp_path / name)
+
+
+def test_income_goes_with_education_and_more_with_marriage():
+    adult = load_adult()
+    rich = 100 * (adult["income"] == ">50K")
+    learned, lived = (
+        rich.groupby(adult[name], observed=True).mean().round()
+        for name in ("education", "marital-status")
+    )
+    assert learned[["Bachelors", "HS-grad"]].tolist() == [42, 16]
+    assert lived[["Married", "Never-married"]].tolist() == [45, 5]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaincinv
+from scipy.stats import chi2
 
 from lib.ccr.brute_force import enumerated_quantities
 from lib.ccr.exact import composed, exact_quantities
@@ -97,13 +97,9 @@ def convergence(
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
         \cdot \frac{\chi^2_R}{R}},
 
-    which gives the band, left with a probability of one minus `confidence`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by `n`, one of `sizes`: `error`, the root mean squared error of the estimates;
-        `expected`, without the last factor; and `low` and `high`, the band.
+    which gives the band, left with a probability of one minus `confidence`. By `n`, one of `sizes`:
+    `error`, the root mean squared error of the estimates; `expected`, without the last factor; and
+    `low` and `high`, the band.
 
     Examples
     --------
@@ -126,8 +122,7 @@ def convergence(
         estimates = decides.reshape(repetitions, n).mean(axis=1)
         expected = np.sqrt(pns * (1 - pns) / n)
         tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-        # Half a quantile of chi-squared with R degrees of freedom is one of a gamma with R / 2.
-        low, high = expected * np.sqrt(2 * gammaincinv(repetitions / 2, tails) / repetitions)
+        low, high = expected * np.sqrt(chi2.ppf(tails, repetitions) / repetitions)
         error = np.sqrt(np.mean((estimates - pns) ** 2))
         rows.append({"n": n, "error": error, "expected": expected, "low": low, "high": high})
     return pd.DataFrame(rows).set_index("n")

@@ -26,12 +26,7 @@ MOST_NODES = 20
 
 
 def enumerated_quantities(world: World) -> pd.DataFrame:
-    """Return the quantities of every pair of the cut tree, by enumeration.
-
-    Raises
-    ------
-    InputError
-        If the world has more than 20 nodes.
+    """Return the quantities of every pair of the cut tree, by enumeration of at most 20 nodes.
 
     Examples
     --------

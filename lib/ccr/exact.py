@@ -105,13 +105,7 @@ def _response(
 
 
 def exact_quantities(world: World) -> pd.DataFrame:
-    """Return the exact quantities of every pair of the cut tree.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by `cause` and `effect` (node numbers), in the order of
-        `itertools.combinations`; the columns are those of `COLUMNS`.
+    """Return the exact quantities, `COLUMNS`, of every pair of the cut tree, by cause and effect.
 
     Examples
     --------

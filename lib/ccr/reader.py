@@ -56,14 +56,8 @@ _QUESTIONS = [rf"{do}(?P<asked>[^.:?]+\?)(?: Answer Yes or No\.)?" for do in _DO
 def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     """Answer a question from the text alone: 1 for yes, 0 for no.
 
-    Parameters
-    ----------
-    context : str
-        Causal context and sample context; the rules stand in the first paragraph.
-    question : str
-        Factual or interventional.
-    theme : str or Theme, optional
-        Whose words these are; if not given, all of :mod:`lib.ccr.themes` are tried.
+    Of the context, the causal and the sample one, the rules stand in the first paragraph. If it is
+    not said whose words these are, all of :mod:`lib.ccr.themes` are tried.
 
     Raises
     ------

@@ -60,13 +60,7 @@ class Node:
 
 
 class Draw:
-    """Numbers and choices of one story, named among those of a seed, from noise with an address.
-
-    Examples
-    --------
-    >>> 3 <= Draw(0, "a story").integer(3, 8) <= 8
-    True
-    """
+    """Numbers and choices of one story, named among those of a seed, from noise with an address."""
 
     def __init__(self, seed: int, name: str):
         self.seed, self.name, self.used = seed, name, 0
@@ -190,14 +184,7 @@ def themes() -> dict[str, Theme]:
 
 
 def find_theme(name: str | Theme) -> Theme:
-    """Return the theme of a name.
-
-    Examples
-    --------
-    >>> find_theme("candy")
-    Traceback (most recent call last):
-    lib.errors.InputError: theme 'candy' is unknown: expected ...candy_party...
-    """
+    """Return the theme of a name."""
     if not isinstance(name, Theme):
         check_known("theme", name, themes())
         return themes()[name]

@@ -44,19 +44,12 @@ def fitted_simulator(
     specification : str
         The path of a YAML file, or a file of `data/specs` without its ending: `income_scm_1.0`,
         faithful to the published data, or `income_scm_1.1`, as the paper's authors meant it.
-    seed : int
-        Of the fit.
     coupling : {'gumbel', 'inverse_cdf'}
         See :class:`~lib.scm.simulator.Simulator`.
     table : path-like, optional
         A CSV or Parquet file with a column for each variable; Adult by default.
     seeded : collection of str, optional
         Variables whose fits follow the seed, by default all; the others are those of seed 0.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or what it says breaks a rule.
 
     Examples
     --------

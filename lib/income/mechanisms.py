@@ -11,7 +11,11 @@ References
    simulator and causal estimation benchmark. arXiv:2405.16069.
 """
 
+# A method that overrides another is told there, and in the docstring of its class.
+# ruff: noqa: D102
+
 import functools
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -67,7 +71,6 @@ class EducationNumSampler(Mechanism):
     reads: ClassVar = ("education",)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Look the rank up."""
         education = parents["education"]
         ranks = [EDUCATION_LEVELS.index(level) + 1.0 for level in education.categories]
         return np.array(ranks)[education.codes]
@@ -94,7 +97,6 @@ class EducationTransition(CategoricalMechanism):
     reads_previous: ClassVar = ("studies",)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each level, shape (n, 16)."""
         previous, studies = parents.previous[self.variable], parents.previous["studies"]
         rise = _by_level(studies, {FULL_TIME: 0.95, DAY: 0.10, EVENING: 0.05}, otherwise=0.0)
         next_level = np.minimum(previous.codes + 1, len(EDUCATION_LEVELS) - 1)
@@ -122,7 +124,6 @@ class WorkclassTransition(MultinomialVariable):
     reads_previous: ClassVar = ("studies",)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each class of work, shape (n, levels)."""
         previous = parents.previous[self.variable]
         p_stay = np.where(previous == "Without-pay", 0.0, self.p_stay)
         free = stay_or_redraw(p_stay, previous, self.frequencies_[None, :])
@@ -164,7 +165,6 @@ class MaritalStatusTransition(CategoricalMechanism):
     reads_previous: ClassVar = ("studies",)
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the forest of marital status on age."""
         levels, weights = list(self.levels_.categories), self.after_studies or {}
         for level in levels:
             check_known(f"variable {self.variable!r}: level", level, self.ALLOWED)
@@ -175,8 +175,10 @@ class MaritalStatusTransition(CategoricalMechanism):
         )
         self.weights_ = np.array([weights.get(level, 1.0) for level in levels])
 
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        return ["age"]
+
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each status, shape (n, levels)."""
         previous = parents.previous[self.variable]
         moved = (previous == "Never-married") & (parents.previous["studies"] == FULL_TIME)
         by_age = self.by_age_(parents) * np.where(moved, self.weights_[:, None], 1.0)
@@ -199,7 +201,6 @@ class RelationshipTransition(CategoricalMechanism):
         return self.p_stay
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each level, shape (n, levels)."""
         redrawn = self.sampler.probabilities(parents)
         return stay_or_redraw(self.stay(parents), parents.previous[self.variable], redrawn)
 
@@ -217,7 +218,6 @@ class OccupationTransition(RelationshipTransition):
     reads_previous: ClassVar = ("studies",)
 
     def stay(self, parents: Parents) -> np.ndarray | float:
-        """Return the probability of keeping the occupation."""
         after = self.p_stay_after_studies
         student = parents.previous["studies"] == FULL_TIME
         return np.where(student, self.p_stay if after is None else after, self.p_stay)
@@ -240,7 +240,6 @@ class HoursPerWeekTransition(Mechanism):
         return self.sampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return hours a week."""
         drawn = self.sampler.evaluate(parents, noise)
         hours = self.prev_weight * parents.previous[self.variable] + (1 - self.prev_weight) * drawn
         return bounded(hours, True, (0, 168))
@@ -260,7 +259,6 @@ class CapitalTransition(Mechanism):
     noise_terms: ClassVar = 2 + ZeroOrGaussianRegressionSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return the capital result in US dollars."""
         previous = parents.previous[self.variable]
         moved = np.where(previous == 0, 0.0, previous + self.sampler.error_ * ndtri(noise[1]))
         redrawn = self.sampler.evaluate(parents, noise[2:])
@@ -287,7 +285,6 @@ class StudiesSampler(CategoricalMechanism):
     levels_ = STUDIES
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each level, shape (n, 4)."""
         rank = parents["education-num"]
         shifts = [
             ((2.0, 1.0, 0.0, -0.5), parents["age"] - 25),
@@ -319,7 +316,6 @@ class StudiesTransition(CategoricalMechanism):
     levels_ = STUDIES
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each level, shape (n, 4)."""
         none, evening, day, full_time = self.sampler.probabilities(parents).T
         student = parents.previous[self.variable] == FULL_TIME
         rich = parents.previous["income"] > 50_000
@@ -358,17 +354,13 @@ class IncomeSampler(Mechanism):
     noise_terms: ClassVar[int] = 2
 
     reads: ClassVar = ("studies", "workclass")
-    learns_from_parents: ClassVar = True
-    by_hand: ClassVar = ("studies",)
-
     MEAN_INCOME: ClassVar = 70_000
     NOISE: ClassVar = 0.2
     SHIFT: ClassVar = 0.3
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the forest, and with it the scale and the largest income."""
         rich = self._indicator(values)
-        observed = {name: parents[name] for name in parents if name not in self.by_hand}
+        observed = {name: parents[name] for name in self.learned_from(parents)}
         forest = RandomForestRegressor(min_samples_leaf=20, random_state=seed)
         self.is_rich_ = Learned(forest, observed, rich)
         predicted = self.predict(parents)
@@ -378,12 +370,15 @@ class IncomeSampler(Mechanism):
         self.scale_ = self.MEAN_INCOME / squares.mean()
         self.largest_ = float(np.floor(squares * self.scale_).max())
 
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        """Return all parents but studies, whose effect is designed by hand."""
+        return [cause for cause in causes if cause != "studies"]
+
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the forest's probability of an income above $50 000, shape (n,)."""
         return self.is_rich_(parents)[0]
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return income in US dollars, rounded."""
         level = np.floor(self._square(self.predict(parents), noise[0]) * self.scale_)
         tail = np.where(level > 0, _tail().ppf(noise[1]), 0.0)
         income = level * (1 - self.root_brier_) + tail * self.largest_ * self.root_brier_
@@ -391,7 +386,6 @@ class IncomeSampler(Mechanism):
         return np.round(income * _by_level(parents["studies"], PAID, otherwise=1.0) * paid)
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
-        """Return the in-sample AUC of the forest."""
         return "AUC", float(roc_auc_score(self._indicator(values), self.predict(parents)))
 
     def _square(self, predicted: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -436,7 +430,6 @@ class IncomeTransition(Mechanism):
     noise_terms: ClassVar = 2 + IncomeSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return income in US dollars, rounded."""
         previous, studied = parents.previous[self.variable], parents.previous["studies"]
         drawn = self.sampler.evaluate(parents, noise[2:])
         course = _by_level(studied, {DAY: 1000.0, EVENING: 100.0}, otherwise=0.0)

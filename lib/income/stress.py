@@ -141,12 +141,8 @@ def stress_test(
 
     The studies are drawn by :func:`~lib.income.study.draw_studies`, with true effects; the stress
     is a name of `STRESSES`; estimators are names of data/estimators/stress.yml, by default all.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `stress`, `level`, `study`, `estimator`, `error` of the average effect and its `absolute
-        error` (US dollars), and `R²` of the effects, missing for estimators of the average alone.
+    Marks are the `error` of the average effect and its `absolute error` (US dollars), and `R²` of
+    the effects, missing for estimators of the average alone.
     """
     check_known("stress", stress, STRESSES)
     harder, rule, allows = STRESSES[stress]

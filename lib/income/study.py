@@ -76,10 +76,10 @@ def draw_study(
 ) -> DrawnStudy:
     """Draw who is seen, and the test subjects in both arms, with all that is true of them.
 
+    What a simulator of :func:`~lib.income.fitted_simulator` has drawn is kept on disk.
+
     Parameters
     ----------
-    simulator : Simulator
-        Fitted to a specification of IncomeSCM.
     n, n_test : int
         Subjects seen; test subjects, as many by default.
     horizon : int
@@ -90,10 +90,6 @@ def draw_study(
         Monte-Carlo futures of each test subject; with none, true effects stay unknown.
     lottery : mapping of str to float, optional
         Probabilities of levels, by which the treatment is drawn instead of chosen.
-
-    Notes
-    -----
-    What a simulator of :func:`~lib.income.fitted_simulator` has drawn is kept on disk.
     """
     n_test = n if n_test is None else n_test
     drawn = dict(locals())

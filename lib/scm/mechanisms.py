@@ -18,11 +18,15 @@ Names and parameters are those of the IncomeSCM paper's specifications (:mod:`li
 [18.0, 31.0, 49.0]
 """
 
+# A method that overrides another is told there, and in the docstring of its class.
+# ruff: noqa: D102
+
 import functools
 import inspect
+import itertools
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -127,18 +131,8 @@ def gumbel_max(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
     (IncomeSCM paper, Section 3.3). Since :math:`\log p_j + G_j` increases with
     :math:`\log(U_j) / p_j`, the latter is compared: one logarithm a level, and a
-    level of probability 0 is never chosen. The probabilities need not sum to 1.
-
-    Parameters
-    ----------
-    probabilities : numpy.ndarray, shape (n, levels)
-    noise : numpy.ndarray, shape (levels, n)
-        Uniforms between 0 and 1.
-
-    Returns
-    -------
-    numpy.ndarray of int, shape (n,)
-        The position of the chosen level.
+    level of probability 0 is never chosen. The probabilities, shape (n, levels), need not sum
+    to 1; of uniforms of shape (levels, n), the positions of the chosen levels come back, (n,).
 
     Examples
     --------
@@ -146,13 +140,7 @@ def gumbel_max(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     [1, 0]
     """
     with np.errstate(divide="ignore", over="ignore"):  # towards -inf, which is meant
-        scores = np.log(noise) / probabilities.T
-    best, chosen = scores[0], np.zeros(scores.shape[1], dtype=np.int64)
-    for level in range(1, len(scores)):
-        better = scores[level] > best
-        best = np.where(better, scores[level], best)
-        chosen[better] = level
-    return chosen
+        return (np.log(noise) / probabilities.T).argmax(axis=0)
 
 
 def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -168,14 +156,8 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     >>> inverse_cdf(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.2, 0.2], [0.7, 0.7]])).tolist()
     [0, 1]
     """
-    cumulative = [probabilities[:, 0]]
-    for level in range(1, probabilities.shape[1]):
-        cumulative.append(cumulative[-1] + probabilities[:, level])
-    reached = noise[0] * cumulative[-1]
-    chosen = np.zeros(len(reached), dtype=np.int64)
-    for below in cumulative[:-1]:
-        chosen += reached > below
-    return chosen
+    *below, total = itertools.accumulate(probabilities.T)
+    return sum((noise[0] * total > part for part in below), np.zeros(noise.shape[1], dtype=int))
 
 
 Coupling = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -217,11 +199,6 @@ class Mechanism(ABC):
 
     noise_terms: ClassVar[int] = 0
 
-    #: Whether it learns from every parent, so that each must be a column of the base table.
-    learns_from_parents: ClassVar[bool] = False
-    #: Parents of which that is not true, because their effect is written by hand.
-    by_hand: ClassVar[tuple[str, ...]] = ()
-
     #: Whether what is learned depends on the seed of the fit.
     seeded: ClassVar[bool] = True
 
@@ -241,6 +218,10 @@ class Mechanism(ABC):
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:  # noqa: B027
         """Learn what there is to learn; by default nothing."""
+
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        """Return those parents that it learns from; each must be a column of the base table."""
+        return []
 
     @abstractmethod
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
@@ -371,23 +352,14 @@ class Features:
 
     def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
         """Apply a costly `model` to each distinct combination of parent values once."""
-        key, combinations = np.zeros(1, dtype=np.int64), 1
-        # Numbers last: neighbouring rows then differ in a number, and share most of a path.
-        for name in sorted(self.slices, key=lambda name: name in self.scales):
-            column = parents[name]
-            if name in self.scales:
-                levels, codes = np.unique(column, return_inverse=True)
-            else:
-                levels, codes = column.categories, column.codes
-            combinations *= len(levels)
-            if combinations >= 2**62:  # more would overflow: number the combinations that occur
-                distinct, key = np.unique(key, return_inverse=True)
-                combinations = len(distinct) * len(levels)
-            key = key * len(levels) + codes.astype(np.int64)
-        # In sorted order, neighbouring rows share branches: forests run two to four times faster.
-        _, rows, inverse = np.unique(key, return_index=True, return_inverse=True)
-        profiles = {name: parents[name][rows] for name in self.slices}
-        return model(self.matrix(profiles))[inverse]
+        # In sorted order, numbers last, neighbouring rows share most of a path through a tree:
+        # forests run two to four times faster.
+        names = sorted(self.slices, key=lambda name: name in self.scales)
+        frame = pd.DataFrame({name: parents[name] for name in names})
+        profile = frame.groupby(names, observed=True).ngroup()
+        _, rows = np.unique(profile, return_index=True)
+        distinct = {name: parents[name][rows] for name in names}
+        return model(self.matrix(distinct))[profile]
 
     def _standardised(self, name: str, parents: State) -> np.ndarray:
         mean, deviation = self.scales[name]
@@ -426,17 +398,19 @@ ESTIMATORS = {kind.__name__: kind for kind in REGRESSIONS + CLASSIFIERS}
 class FittedMechanism(Mechanism):
     """A mechanism that a scikit-learn estimator, named `estimator`, learns from the parents.
 
-    Its own parameters are `options`, which a specification writes beside the others.
+    That estimator's own parameters are `options`; a specification writes them beside the others.
     """
 
     options: dict = field(default_factory=dict)
-
-    learns_from_parents: ClassVar[bool] = True
 
     def __post_init__(self):
         allowed = ESTIMATORS[self.estimator]().get_params()
         for option in self.options:
             check_known("key", option, [*parameter_names(type(self)), *allowed], limit=40)
+
+    def learned_from(self, causes: Iterable[str]) -> list[str]:
+        """Return all parents."""
+        return list(causes)
 
     def estimate(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
         """Fit the estimator to these rows, with its options and the defaults that it knows."""
@@ -459,14 +433,12 @@ class ConstantSampler(Mechanism):
     value: float | str
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Learn the levels of a text variable."""
         if isinstance(self.value, str):
             known = pd.Categorical([self.value]) if values is None else values
             self.levels_ = self.own(known, "levels").dtype
         self.column_ = as_column([self.value], self.levels_, f"variable {self.variable!r}")
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
-        """Return the constant."""
         return self.column_.repeat(noise.shape[1])
 
 
@@ -506,11 +478,9 @@ class GaussianVariable(Mechanism):
     noise_terms: ClassVar[int] = 1
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Learn mean and standard deviation."""
         self.mean_, self.deviation_ = values.mean(), values.std()
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return normal values within the bounds."""
         values = np.full(noise.shape[1], self.mean_)
         if self.deviation_ > 0:
             margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within
@@ -535,7 +505,6 @@ class MultinomialVariable(CategoricalMechanism):
     fitted_to: ClassVar = "levels"
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Count the levels."""
         self.frequencies_ = np.bincount(values.codes, minlength=self.noise_terms) / len(values)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
@@ -547,7 +516,6 @@ class BernoulliVariable(MultinomialVariable):
     """A variable of two levels with the table's frequencies."""
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Count the two levels."""
         if self.noise_terms != 2:
             raise self.refusal(f"BernoulliVariable needs two levels, found {self.noise_terms}")
         super().learn(parents, values, seed)
@@ -562,7 +530,6 @@ class KeepPrevious(Mechanism):
     continues: ClassVar[bool] = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
-        """Return the previous value."""
         return parents.previous[self.variable]
 
 
@@ -574,7 +541,6 @@ class IncrementSampler(Mechanism):
     continues: ClassVar[bool] = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return the previous value, incremented."""
         return parents.previous[self.variable] + self.increment
 
 
@@ -585,8 +551,6 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
     r"""A multinomial logistic regression on the parents.
 
     .. math:: P(v \mid x) \propto \exp(\beta_v^\top x + \beta_{v0})
-
-    `options` are parameters of :class:`sklearn.linear_model.LogisticRegression`.
     """
 
     estimator = "LogisticRegression"
@@ -594,7 +558,6 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
     seeded: ClassVar[bool] = False
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the regression."""
         if absent := len(set(values.categories).difference(values)):
             raise self.refusal(f"{absent} of its levels do not occur in the table")
         # 100 iterations, the library's default, do not converge on Adult. The state is for
@@ -607,7 +570,6 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
         return scores if len(scores) > 1 else np.vstack([0 * scores, scores])
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the softmax of the scores, shape (n, levels)."""
         return softmax(self.scores(parents))
 
 
@@ -625,27 +587,21 @@ class LogisticTransitionSampler(LogisticSampler):
     continues: ClassVar[bool] = True
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the mixture of staying and redrawing, shape (n, levels)."""
         previous = parents.previous[self.variable]
         redrawn = softmax(self.scores(parents) + self.c_prev * is_level(previous))
         return stay_or_redraw(self.p_stay, previous, redrawn)
 
 
 class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
-    """A random forest's class probabilities.
-
-    `options` are parameters of :class:`sklearn.ensemble.RandomForestClassifier`.
-    """
+    """A random forest's class probabilities."""
 
     estimator = "RandomForestClassifier"
     fitted_to: ClassVar = "levels"
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the forest."""
         self.model_ = self.estimate(parents, values.codes, random_state=seed)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the mean over trees of the leaf frequencies, shape (n, levels)."""
         seen = self.model_(parents)
         probabilities = np.zeros((len(self.levels_.categories), seen.shape[1]))
         probabilities[self.model_.estimator.classes_] = seen
@@ -672,7 +628,6 @@ class GaussianRegressionSampler(FittedMechanism):
     noise_terms: ClassVar[int] = 1
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit the regression and measure its in-sample error."""
         rows = self.rows(values)
         self.model_ = self.estimate(parents, values, rows, random_state=seed)
         self.error_ = float(np.sqrt(np.mean((values - self.predict(parents))[rows] ** 2)))
@@ -690,12 +645,10 @@ class GaussianRegressionSampler(FittedMechanism):
         return self.std_mod * self.error_ * ndtri(noise[0])
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return mean and noise."""
         values = self.predict(parents) + self.deviation(noise)
         return bounded(values, self.round_result, self.bounds)
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
-        """Return the in-sample R²."""
         rows = self.rows(values)
         return "R²", float(r2_score(values[rows], self.predict(parents)[rows]))
 
@@ -719,7 +672,6 @@ class UniformRegressionSampler(GaussianRegressionSampler):
     """
 
     def deviation(self, noise: np.ndarray) -> np.ndarray:
-        """Return the noise in the variable's units, shape (n,)."""
         return self.std_mod * self.error_ * np.sqrt(3) * (2 * noise[0] - 1)
 
 
@@ -739,7 +691,6 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
     noise_terms: ClassVar[int] = 2
 
     def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
-        """Fit classifier and regression."""
         zero = ~self.rows(values)
         if zero.all() or not zero.any():
             found = f"found {zero.sum():,} zeros of {len(values):,}"
@@ -756,7 +707,6 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         return expit(self.is_zero_(parents)[0])
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        """Return zero, or mean and noise."""
         values = super().evaluate(parents, noise[1:])
         return np.where(noise[0] < self.zero_probability(parents), 0.0, values)
 

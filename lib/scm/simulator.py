@@ -47,7 +47,6 @@ class Simulator(BaseEstimator):
 
     Parameters
     ----------
-    specification : Specification
     coupling : {'gumbel', 'inverse_cdf'}
         How a categorical value follows from its probabilities and its noise. Both have the
         same distribution in every world; across worlds, the levels go together differently.
@@ -138,13 +137,12 @@ class Simulator(BaseEstimator):
 
     def _observed(self, mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
         """Return the table's columns of the causes; those learned from must be as in the model."""
-        for cause in causes:
+        for cause in mechanism.learned_from(causes):
             kind = described(self.kinds_[cause])
             found = described(self.table_kinds_[cause]) if cause in columns else "no such column"
-            learns = mechanism.learns_from_parents and cause not in mechanism.by_hand
             reader = f"variable {mechanism.variable!r}: {type(mechanism).__name__}"
             rule = f"{reader} learns from parent {cause!r}, in the model {kind}"
-            check(found == kind or not learns, f"{rule}, in the table", found)
+            check(found == kind, f"{rule}, in the table", found)
         return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
     def sample(
@@ -169,8 +167,6 @@ class Simulator(BaseEstimator):
             Number of subjects; may be left out if `start` is given.
         horizon : int
             Number of time steps, from 0 to ``horizon - 1``.
-        seed : int
-            Names the world's noise.
         do : mapping, optional
             Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
@@ -178,7 +174,6 @@ class Simulator(BaseEstimator):
             a column a variable, all of the step that its column ``t`` says, or of step 0.
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
-        n_jobs : int
         """
         world = {"seed": seed, "do": do, "start": start, "first": first}
         blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=None, **world)
@@ -245,7 +240,7 @@ class Simulator(BaseEstimator):
         rows = []
         for name, variable in self.specification.variables.items():
             mechanism = self.initial_[name]
-            if name in columns and mechanism.learns_from_parents:
+            if name in columns and mechanism.learned_from(variable.parents):
                 parents = self._observed(mechanism, variable.parents, columns)
                 if quality := mechanism.fit_quality(parents, columns[name]):
                     rows.append((name, type(mechanism).__name__, *quality))

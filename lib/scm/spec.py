@@ -79,8 +79,6 @@ class Specification:
     ----------
     variables : mapping of str to mapping
         What the key ``variables`` of a specification file holds.
-    source : str
-        Where it came from, for messages.
     types : mapping of str to type, optional
         Mechanisms beside the general ones, by the names that the specification gives them.
 
@@ -214,7 +212,7 @@ class Specification:
             (transition, "seq_parents_prev", transition.reads_previous),
         ):
             declared, reader = list(getattr(variable, place)), type(mechanism).__name__
-            met = declared or not mechanism.learns_from_parents
+            met = declared or not isinstance(mechanism, FittedMechanism)
             check(met, f"{where}: {reader} learns from {place}", declared)
             for parent in reads:
                 rule = f"{where}: {reader} reads {parent!r}, which is missing from {place}"

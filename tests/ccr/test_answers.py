@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from lib import ROOT
 from lib.ccr import generate
 from lib.ccr.answers import (
     UNPARSEABLE,
@@ -154,3 +155,15 @@ def test_answers_of_another_shape_or_value_are_refused(tasks, answers, rule):
 def test_several_answers_to_a_prompt_are_not_written_as_one(tasks, tmp_path):
     with pytest.raises(InputError, match="must be one a prompt: found 2"):
         write_answers(tasks, [np.ones((9, 6))] * 2, tmp_path / "answers.jsonl")
+
+
+def test_what_a_small_model_said_is_a_habit():
+    tasks = generate("candy_party", n_tasks=4, n_samples=10, least_pns=0.05)
+    path = ROOT / "data" / "answers" / "smollm2_135m_candy_party.jsonl"
+    said = np.concatenate(read_answers(tasks, path)).ravel()
+    truth = np.concatenate([task.labels for task in tasks.tasks]).ravel()
+    no = said == 0
+    shares = [no.mean(), no[truth].mean(), no[~truth].mean(), (said < 0).mean()]
+    shares += [(said == truth).mean(), (~truth).mean()]
+    assert len(said) == 640
+    assert [round(100 * share) for share in shares] == [94, 90, 96, 5, 64, 65]

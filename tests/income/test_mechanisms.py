@@ -414,3 +414,24 @@ def test_no_subject_depends_on_those_computed_with_it(fitted, world):
             assert values(slice(i, i + 1)).tobytes() == whole[i : i + 1].tobytes(), name
         halves = [values(slice(0, 301)), values(slice(301, N))]
         assert np.concatenate(halves).tobytes() == whole.tobytes(), name
+
+
+def test_what_a_designed_mechanism_learns_from_must_be_in_the_table(table):
+    def constant(value):
+        return {"sampler": {"type": "ConstantSampler", "value": value}}
+
+    entries = {
+        "age": constant(40),
+        "studies": constant(NO),
+        "marital-status": {
+            "sampler": "multinomial",
+            "seq_parents_curr": ["age"],
+            "seq_parents_prev": ["studies"],
+            "seq_sampler": "MaritalStatusTransition",
+        },
+    }
+    simulator = Simulator(Specification(entries, types=MECHANISMS))
+    sentence = "'marital-status': MaritalStatusTransition learns from parent 'age', in the model"
+    with pytest.raises(InputError, match=f"{sentence} numbers, in the table: found 'no such"):
+        simulator.fit(table.drop(columns="age"))
+    assert set(simulator.fit(table).sample(n=5, horizon=2)["studies"]) == {NO}

@@ -21,6 +21,15 @@ from lib.income.published import (
 )
 
 
+def test_the_sample_is_what_its_page_says():
+    study = published_study()
+    assert [len(study.observational), len(study.arm), study.arm.sum()] == [50_000, 30_753, 4_439]
+    found = pd.Series(study.difference).agg(["size", "mean", "sem"]).round()
+    assert found.tolist() == [50_000, 4_614, 276]
+    folds = np.array_split(study.outcomes, 5)
+    assert np.mean([1 - np.mean(y**2) / y.var() for y in folds]) == pytest.approx(-1.56, abs=0.005)
+
+
 def test_fits_are_set_beside_the_authors_draw():
     one = fitted_simulator()
     other = fitted_simulator(seed=1, seeded=["relationship"])
