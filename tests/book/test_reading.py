@@ -103,10 +103,9 @@ def test_every_work_can_be_cited():
         assert re.fullmatch(r"[^{}\\]+", read(f"{{cite:p}}`{key}`"))
 
 
-def test_unknown_references_are_refused():
+def test_unknown_references_stay_as_they_are():
     for role in ["{cite:p}`nobody1900nothing`", "{numref}`fig-of-another-chapter`"]:
-        with pytest.raises(KeyError, match=role.split("`")[1]):
-            read(role)
+        assert read(role) == role
 
 
 def test_figures_have_numbers_and_captions():
