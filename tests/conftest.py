@@ -7,7 +7,6 @@ import pytest
 
 from lib.book.editions import Book
 
-
 CONFIG = """\
 title: Sums
 only_build_toc_files: true

@@ -109,7 +109,8 @@ def sweep(
     runs = [Run(source, None, point, folder, book, as_text=True) for point in points]
     problems = execute([run for run in runs if why_stale(run)], workers)
     table = pd.DataFrame(
-        {**{name: run.values[name] for name in grid}, "number": number, **found}
+        {name: value for name, value in run.values.items() if name in grid}
+        | {"number": number, **found}
         for run in runs
         if not why_stale(run)
         for number, found in read_record(run)["numbers"].items()
@@ -144,7 +145,7 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
     """
     seeds = [name for name in swept if name.endswith("seed")]
     x, *others = [name for name in swept if name not in seeds] or seeds
-    others = [name for name in others if table[name].astype(str).nunique() > 1]
+    others = [name for name in others if len(table[name].astype(str).unique()) > 1]
     runs = table.groupby(["number", x, *others], sort=False)
     found = runs.agg(
         value=("value", "mean"), unit=("unit", "first"), error=("standard_error", "first")

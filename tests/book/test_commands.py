@@ -15,7 +15,6 @@ from lib.__main__ import main
 from lib.book import building, editions
 from lib.scm import Simulator, Specification
 
-
 RECORDS = """\
 from lib.book.recorded import number
 number("total", n * step, "apples", standard_error=0.5)

@@ -116,7 +116,7 @@ PAGE = "about: x\npages:\n  - "
         ),
         (
             "about: x\nlike: default\npages: [sums]\n",
-            "draft.yml: an edition that is like another may have no pages of its own: found ['sums']",
+            "an edition that is like another may have no pages of its own: found ['sums']",
         ),
         ("about: x\nlike: moon\n", "edition 'moon' is unknown: expected one of default, draft"),
         (

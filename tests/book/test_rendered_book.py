@@ -372,7 +372,7 @@ def test_the_box_writes_the_command_for_other_values(browser, address):
 
 
 def test_a_click_sorts_a_table_by_its_numbers(browser, runs):
-    folder, home = runs
+    _, home = runs
     with opened(browser, f"{home}/index.html", home) as (page, _):
         seconds = page.locator("table.sortable th button", has_text="Seconds")
         cells = page.locator("table.sortable tbody tr td:nth-child(3)")
