@@ -3,6 +3,7 @@
 Chapters are written in MyST Markdown, of which Jupyter knows neither the directives nor the roles.
 """
 
+import ast
 import copy
 import re
 
@@ -41,7 +42,8 @@ def plain(notebook: NotebookNode) -> NotebookNode:
         result.cells.insert(result.cells.index(cell) + 1, caption)
     for output in (one for cell in result.cells for one in cell.get("outputs", [])):
         if mark := output.get("metadata", {}).get("scrapbook"):
-            texts[f"{{glue:text}}`{mark.name}`"] = output.data[f"{mark.mime_prefix}text/plain"]
+            text = ast.literal_eval(output.data[f"{mark.mime_prefix}text/plain"])
+            texts[f"{{glue:text}}`{mark.name}`"] = text
     for cell in result.cells:
         boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
         cell.source = re.sub(

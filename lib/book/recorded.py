@@ -69,8 +69,9 @@ class Number:
         return difference, difference / error if error else None
 
     def _repr_mimebundle_(self, **_) -> dict[str, Any]:
-        # As text, because a notebook may hold objects under a few types only.
-        return {"text/plain": str(self), "application/json": json.dumps(asdict(self))}
+        # As text, because a notebook may hold objects under a few types only; and quoted, because
+        # MyST reads what it shows as Python, in which 5,400 is a tuple.
+        return {"text/plain": repr(str(self)), "application/json": json.dumps(asdict(self))}
 
 
 def number(name: str, value: float, unit: str = "", standard_error: float | None = None) -> None:

@@ -111,7 +111,7 @@ def test_unknown_references_stay_as_they_are():
 def test_a_recorded_number_is_its_text_or_before_a_run_its_name():
     prefix = "application/papermill.record/"
     mark = {"scrapbook": {"name": "error", "mime_prefix": prefix}}
-    data = {f"{prefix}text/plain": "3.1 ± 0.2", f"{prefix}application/json": "{}"}
+    data = {f"{prefix}text/plain": "'3.1 ± 0.2'", f"{prefix}application/json": "{}"}
     shown = new_output("display_data", data, metadata=mark)
     told = new_markdown_cell("It errs by {glue:text}`error`.")
     for outputs, said in [([shown], "3.1 ± 0.2"), ([], "`error`")]:
