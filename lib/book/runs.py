@@ -69,7 +69,9 @@ def show(
         contents = {"format": "jb-book", "root": "index"}
         chapters = {"chapters": [{"file": f"{folder}/index"} for folder in shown]}
         html, problems = site.render(contents | (chapters if shown else {}))
-        shutil.copytree(html, book.runs, dirs_exist_ok=True, copy_function=_copy)
+        # The pages themselves last: where one is, all that it shows is there.
+        for but in (shutil.ignore_patterns("index.html"), None):
+            shutil.copytree(html, book.runs, ignore=but, dirs_exist_ok=True, copy_function=_copy)
     return problems
 
 

@@ -1,4 +1,4 @@
-"""What is staged is rendered: links by name, citations without a bibliography, nothing from data."""
+"""What is staged is rendered: links by the name of a page, citations without a bibliography."""
 
 import nbformat
 import pytest
