@@ -23,7 +23,8 @@ _HTML = {
 def plain(notebook: NotebookNode) -> NotebookNode:
     """Return a copy that reads well in any Jupyter: directives as HTML, roles as text.
 
-    Figures are numbered in their order, each with its caption in a cell below it.
+    Figures are numbered in their order, each with its caption in a cell below it. A recorded number
+    of a notebook that was not executed is its name.
 
     Examples
     --------
@@ -38,10 +39,15 @@ def plain(notebook: NotebookNode) -> NotebookNode:
         texts[f"{{numref}}`{figure.get('name')}`"] = label
         caption = v4.new_markdown_cell(f"**{label}.** {figure.caption}", id=f"{cell.id}-caption")
         result.cells.insert(result.cells.index(cell) + 1, caption)
+    for output in (one for cell in result.cells for one in cell.get("outputs", [])):
+        if mark := output.get("metadata", {}).get("scrapbook"):
+            texts[f"{{glue:text}}`{mark.name}`"] = output.data[f"{mark.mime_prefix}text/plain"]
     for cell in result.cells:
         boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
         cell.source = re.sub(
-            r"\{(?:cite:[pt]|numref)\}`[^`]+`", lambda role: texts.get(role[0], role[0]), boxed
+            r"\{(?:cite:[pt]|numref|glue:text)\}`[^`]+`",
+            lambda role: texts.get(role[0], role[0].removeprefix("{glue:text}")),
+            boxed,
         )
     return result
 

@@ -54,10 +54,11 @@ class Number:
     standard_error: float | None = None
 
     def __str__(self) -> str:
-        """Round to two digits of the standard error or, without one, to four of the value."""
+        """Round to two digits of the standard error or, without one, to four; counts stay whole."""
         error = self.standard_error
-        size = abs(error if error else self.value)
-        digits = (1 if error else 3) - math.floor(math.log10(size)) if 0 < size < math.inf else 0
+        whole = not error and float(self.value).is_integer()
+        size = math.log10(abs(error or self.value or 1))
+        digits = 0 if whole else (1 if error else 3) - math.floor(size)
         parts = [f"{one:,.{max(digits, 0)}f}" for one in (self.value, error) if one is not None]
         return " ± ".join(parts) + (f" {self.unit}" if self.unit else "")
 
@@ -75,19 +76,23 @@ class Number:
 def number(name: str, value: float, unit: str = "", standard_error: float | None = None) -> None:
     """Record a number of a notebook under a name, without showing it.
 
-    The record is one of :func:`myst_nb.glue`, so that the prose may show it by the role
+    Signs and spaces of the name become underscores. A standard error that is missing is none. The
+    record is one of :func:`myst_nb.glue`, so that the prose may show it by the role
     ``{glue:text}``. Runs are listed, swept and compared by their numbers.
 
     Examples
     --------
     >>> print(Number(4816.3, "US dollars", standard_error=61.2))
     4,816 ± 61 US dollars
-    >>> number("The effect", 1.0)
+    >>> number("error of ipw-lr", math.nan)
     Traceback (most recent call last):
-    lib.errors.InputError: name of a recorded number must be like error_by_size: found 'The effect'
+    lib.errors.InputError: recorded number 'error_of_ipw_lr' must be finite: found nan
     """
+    name = re.sub(r"[^a-z0-9]+", "_", name.lower())
     _check_name("number", name)
-    plain = Number(float(value), unit, None if standard_error is None else float(standard_error))
+    plain = Number(float(value), unit, None if pd.isna(standard_error) else float(standard_error))
+    for found in (plain.value, plain.standard_error or 0.0):
+        check(math.isfinite(found), f"recorded number {name!r} must be finite", found)
     glue(name, plain, display=False)
 
 

@@ -5,7 +5,7 @@ import re
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from pybtex.database import parse_file
 
 from lib import ROOT
@@ -106,6 +106,17 @@ def test_every_work_can_be_cited():
 def test_unknown_references_stay_as_they_are():
     for role in ["{cite:p}`nobody1900nothing`", "{numref}`fig-of-another-chapter`"]:
         assert read(role) == role
+
+
+def test_a_recorded_number_is_its_text_or_before_a_run_its_name():
+    prefix = "application/papermill.record/"
+    mark = {"scrapbook": {"name": "error", "mime_prefix": prefix}}
+    data = {f"{prefix}text/plain": "3.1 ± 0.2", f"{prefix}application/json": "{}"}
+    shown = new_output("display_data", data, metadata=mark)
+    told = new_markdown_cell("It errs by {glue:text}`error`.")
+    for outputs, said in [([shown], "3.1 ± 0.2"), ([], "`error`")]:
+        cells = [new_code_cell(outputs=[*outputs, new_output("stream", text="more")]), told]
+        assert plain(new_notebook(cells=cells)).cells[1].source == f"It errs by {said}."
 
 
 def test_figures_have_numbers_and_captions():

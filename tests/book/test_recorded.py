@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 
 import nbformat
@@ -14,7 +15,7 @@ from lib.__main__ import main
 from lib.book import editions, recorded, running
 from lib.book.building import build
 from lib.book.keeping import keep
-from lib.book.recorded import record
+from lib.book.recorded import Number, number, record
 from lib.errors import InputError
 
 TABLE = """\
@@ -123,6 +124,46 @@ def test_a_changed_or_damaged_file_is_refused(kept):
 def test_a_name_that_is_no_file_name_is_refused(name):
     with pytest.raises(InputError, match="must be like error_by_size: found"):
         record(name, pd.DataFrame())
+
+
+@pytest.mark.parametrize("name", ["²", "", "2 arms", "±"])
+def test_a_number_whose_name_does_not_begin_with_a_letter_is_refused(name):
+    with pytest.raises(InputError, match="recorded number must be like error_by_size: found"):
+        number(name, 1.0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
+def test_a_number_that_is_not_finite_is_refused(value):
+    with pytest.raises(
+        InputError, match=r"^recorded number 'x' must be finite: found -?(nan|inf)$"
+    ):
+        number("x", value)
+
+
+def test_a_standard_error_may_be_missing_but_not_infinite(monkeypatch):
+    found = {}
+    monkeypatch.setattr(recorded, "glue", lambda name, one, display: found.update({name: one}))
+    number("Error of ipw-lr", np.float32(2), "US dollars", pd.Series([2.0]).sem())
+    assert found == {"error_of_ipw_lr": Number(2.0, "US dollars")}
+    with pytest.raises(InputError, match=r"^recorded number 'x' must be finite: found inf$"):
+        number("x", 1.0, standard_error=math.inf)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (Number(640.0), "640"),
+        (Number(0.0), "0"),
+        (Number(12_345.0, "US dollars"), "12,345 US dollars"),
+        (Number(0.123456), "0.1235"),
+        (Number(-4816.3, "US dollars", 61.2), "-4,816 ± 61 US dollars"),
+        (Number(3.0, standard_error=0.25), "3.00 ± 0.25"),
+        (Number(100.0, "%", 0.0), "100 ± 0 %"),
+        (Number(0.0, standard_error=0.01), "0.000 ± 0.010"),
+    ],
+)
+def test_a_number_is_told_as_surely_as_it_is_known(number, text):
+    assert str(number) == text
 
 
 def test_a_name_stands_for_one_table(book):
