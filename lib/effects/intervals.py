@@ -18,7 +18,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
 from lib import ROOT
-from lib.effects.learners import Search
 from lib.effects.study import Study, tempered
 
 #: Estimators that state intervals, with fixed settings.
@@ -31,11 +30,11 @@ LINEAR = (Ridge, LinearRegression, LogisticRegression)
 NORMAL = ndtri(0.975)
 
 
-def influence(search: Search, features, target, weights=1.0) -> np.ndarray | None:
+def influence(model, fitted, features, target, weights=1.0) -> np.ndarray | None:
     r"""Return by how much each of n subjects moves each coefficient, the intercept's last.
 
-    Of a ridge, least squares or logistic regression that a search has fitted, shape (n, p + 1); of
-    other models nothing is known. Coefficients solve :math:`\sum_i w_i x_i (y_i - \hat y_i) =
+    Of a ridge, least squares or logistic regression that predicts the values `fitted`, shape
+    (n, p + 1); of other models nothing is known. Coefficients solve :math:`\sum_i w_i x_i (y_i - \hat y_i) =
     \Lambda \beta`, and hence [1]_
 
     .. math:: \phi_i = \Bigl( \sum_j w_j v_j x_j x_j^\top + \Lambda \Bigr)^{-1}
@@ -44,10 +43,9 @@ def influence(search: Search, features, target, weights=1.0) -> np.ndarray | Non
     with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
     The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich.
     """
-    model = search.best_estimator_
     if not (isinstance(model, LINEAR) and model.fit_intercept):
         return None
-    fitted, curvature, penalty = search.predict(features), 1.0, getattr(model, "alpha", 0.0)
+    curvature, penalty = 1.0, getattr(model, "alpha", 0.0)
     if isinstance(model, LogisticRegression):
         curvature, penalty = fitted * (1 - fitted), 1 / model.C
     design = np.column_stack([features, np.ones(len(fitted))])
@@ -58,8 +56,8 @@ def influence(search: Search, features, target, weights=1.0) -> np.ndarray | Non
 
 
 def covariance(*fits: tuple) -> np.ndarray | None:
-    """Return the summed covariance of the coefficients of models of different subjects."""
-    found = [influence(*each) for each in fits]
+    """Return the summed covariance of the coefficients of searches fitted to different subjects."""
+    found = [influence(one.best_estimator_, one.predict(data[0]), *data) for one, *data in fits]
     return None if any(phi is None for phi in found) else sum(phi.T @ phi for phi in found)
 
 

@@ -6,6 +6,7 @@ learner with settings to choose from.
 
 import contextvars
 import inspect
+import itertools
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -13,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
@@ -43,7 +44,7 @@ XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
 FOLDS = 5
 
 #: How many standard errors worse than the best a setting must be to be ruled out, on the folds so
-#: far, or by the first trees of a forest.
+#: far, or by the trees so far; and how many trees these are at first.
 CLEARLY_WORSE, FIRST_TREES = 2, 10
 
 #: Whether anything is kept on disk: not where it would take longer than to find it again.
@@ -117,6 +118,16 @@ def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
     return kept(_out_of_fold, model)(model, covariates, target, learned_from)
 
 
+def in_sample(model, covariates, target) -> np.ndarray:
+    """Predict each of n rows by a model of all, which several estimators may have in common."""
+    return kept(_in_sample, model)(model, covariates, target)
+
+
+@cached
+def _in_sample(model, covariates, target):
+    return predict(fit(clone(model), covariates, target), covariates)
+
+
 def kept(function, *estimators):
     """Return a cached function, or what is inside where its results depend on unwatched code."""
     return function if KEEPING.get() and all(map(watched, estimators)) else function.__wrapped__
@@ -174,11 +185,11 @@ class Search(BaseEstimator):
         """Return an unfitted learner for every setting of the grid."""
         return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
 
-    def fit(self, features, target, sample_weight=None) -> "Search":
-        """Choose a setting and fit it to all rows."""
+    def fit(self, features, target, sample_weight=None, refit=True) -> "Search":
+        """Choose a setting, and fit it to all rows on request."""
         # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
         rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
-        self.best_score_ = fit_jointly([self], [rows])
+        self.best_score_ = fit_jointly([self], [rows], refit)
         return self
 
     def predict(self, features) -> np.ndarray:
@@ -251,9 +262,9 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     """Return the AUC of every setting, or its R² less 1.
 
     In a race [1]_ of regression trees only the best is sure to have a score; one that was ruled out
-    early has that of minus infinity. Forests are ruled out by their first trees, and what is left
-    fold by fold. Others do not race: their settings differ by little in most rows, and by the same
-    in all rows of a fold.
+    early has that of minus infinity. Forests are ruled out by the trees that they have so far,
+    boosted trees fold by fold. Others do not race: their settings differ by little in most rows,
+    and by the same in all rows of a fold.
 
     References
     ----------
@@ -276,9 +287,9 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     if not used:
         check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", used)
         return np.array([np.nan])
-    if race and all(map(_is_large_forest, settings)):
-        first = [_by_tree(each, features, target, folds, weights, scale) for each in settings]
-        racing = _still_racing(racing, np.array(first))
+    sizes = {type(each) is RandomForestRegressor and each.n_estimators for each in settings}
+    if race and len(sizes) == 1 and max(sizes) > 2 * FIRST_TREES:
+        return _grown(settings, scale, features, target, folds, weights)
     scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
     for fold in used:
         train, test = folds != fold, folds == fold
@@ -298,30 +309,51 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     return scores / (len(used) if classes else np.count_nonzero(scale > 0))
 
 
-def _is_large_forest(setting) -> bool:
-    return type(setting) is RandomForestRegressor and setting.n_estimators > 2 * FIRST_TREES
+def _grown(settings, scale, features, target, folds, weights) -> np.ndarray:
+    """Return scores of forests of one size, which grow on while they may still be the best."""
+    size, racing, grown = settings[0].n_estimators, np.arange(len(settings)), 0
+    used, chances, trees = np.unique(folds[scale[folds] > 0]), {}, {}
+    for total in [*range(FIRST_TREES, size, size // 4), size]:
+        scores = np.full(len(settings), -np.inf)
+        scores[racing] = 0.0
+        by_tree = np.zeros((len(settings), total))
+        for i, fold in itertools.product(racing, used):
+            train, test = folds != fold, folds == fold
+            if not grown:
+                chances[i, fold] = check_random_state(clone(settings[i]).random_state)
+                trees[i, fold] = np.empty((size, np.count_nonzero(test)))
+            # Of one state, trees that are asked for a few at a time are those of one forest.
+            more = clone(settings[i]).set_params(n_estimators=total - grown)
+            more.random_state = chances[i, fold]
+            fit(more, features[train], target[train], weights[train])
+            found, rows = trees[i, fold][:total], features[test]
+            found[grown:] = [tree.predict(rows) for tree in more.estimators_]
+            whole, each = _losses(found, size, target[test], weights[test])
+            scores[i] -= whole / scale[fold]
+            by_tree[i] += each / scale[fold]
+        grown = total
+        racing = _still_racing(racing, by_tree, 1 - total / size) if total < size else racing
+    return scores / np.count_nonzero(scale > 0)
 
 
-def _by_tree(setting, features, target, folds, weights, scale) -> np.ndarray:
-    r"""Return what each of the first trees adds to the expected loss of the whole forest.
+def _losses(trees: np.ndarray, size: int, target, weights) -> tuple[float, np.ndarray]:
+    r"""Return the loss of a forest's first B trees, and what each adds to that of the whole.
 
     The expected squared error of B trees is :math:`E_\infty + V / B`, with V the variance between
     trees. How it depends on chance is told by its derivative in the prediction of each tree.
     """
-    few, losses = clone(setting).set_params(n_estimators=FIRST_TREES), np.zeros(FIRST_TREES)
-    for fold in np.unique(folds[scale[folds] > 0]):
-        train, test = folds != fold, folds == fold
-        forest = fit(few, features[train], target[train], weights[train])
-        trees = np.stack([tree.predict(features[test]) for tree in forest.estimators_])
-        apart, error = trees - trees.mean(axis=0), target[test] - trees.mean(axis=0)
-        gain = trees.var(axis=0, ddof=1) * (1 / FIRST_TREES - 1 / setting.n_estimators)
-        losses += (error**2 - gain - 2 * apart * error) @ weights[test] / scale[fold]
-    return losses / FIRST_TREES
+    n, mean = len(trees), trees.mean(axis=0)
+    apart, error = trees - mean, target - mean
+    gain = trees.var(axis=0, ddof=1) * (1 / n - 1 / size)
+    return weights @ error**2, (error**2 - gain - 2 * apart * error) @ weights / n
 
 
-def _still_racing(racing: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Rule out settings whose losses, a row each, exceed those of the best beyond all chance."""
+def _still_racing(racing: np.ndarray, losses: np.ndarray, left: float = 1.0) -> np.ndarray:
+    """Rule out settings whose losses, a row each, exceed those of the best beyond all chance.
+
+    Of the variance of a sum of losses, the share `left` is still to be decided.
+    """
     losses = losses[racing]
     behind = losses - losses[losses.sum(axis=1).argmin()]
-    chance = behind.std(axis=1, ddof=1) * losses.shape[1] ** 0.5
+    chance = behind.std(axis=1, ddof=1) * (losses.shape[1] * left) ** 0.5
     return racing[behind.sum(axis=1) <= CLEARLY_WORSE * chance]
