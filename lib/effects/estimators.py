@@ -34,15 +34,7 @@ from sklearn.utils.metaestimators import available_if
 
 from lib.effects.estimands import tilted
 from lib.effects.intervals import NORMAL, covariance, influence
-from lib.effects.learners import (
-    Search,
-    as_search,
-    demanded,
-    fit_jointly,
-    in_sample,
-    out_of_fold,
-    rows_of,
-)
+from lib.effects.learners import Search, as_search, demanded, fit_jointly, out_of_fold, rows_of
 from lib.errors import check
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
@@ -158,14 +150,14 @@ class IPW(EffectEstimator, name="IPWEstimator"):
 
     def _fit(self, covariates, treatment, outcome):
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment, refit=False)
-        model, self.score_ = self.propensity_.best_estimator_, self.propensity_.best_score_
-        self.propensities_ = e = in_sample(model, covariates, treatment)
+        self.score_ = self.propensity_.best_score_
+        self.propensities_ = e = self.propensity_.in_sample(covariates, treatment)
         tilt, slope = tilted(self.estimand, e)
         inverse = inverse_propensity_weights(treatment, e)
         total = None if self.weighted else tilt.sum()
         (control, treated), moves = weighted_means(tilt * inverse, treatment, outcome, total)
         self.ate_ = treated - control
-        phi = influence(model, e, covariates, treatment)
+        phi = influence(self.propensity_.best_estimator_, e, covariates, treatment)
         if phi is not None:
             # Of the log odds of the propensity, weights have this derivative.
             steps = inverse * (slope * e * (1 - e) - tilt * (treatment - e))
@@ -255,10 +247,9 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     def _fit(self, covariates, treatment, outcome):
         gain, often, noise = np.zeros((3, len(outcome)))
         noise += np.nan  # of an arm of one, there is nobody else to tell it from
-        arms = [np.flatnonzero(treatment == arm) for arm in (0, 1)]
-        pairs = nearest(*(covariates[rows] for rows in arms))
-        for arm, here in enumerate(arms):
-            matched = arms[1 - arm][pairs[arm]]
+        for arm in (0, 1):
+            here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
+            matched = there[nearest(covariates[here], covariates[there])]
             gain[here] = (2 * arm - 1) * (outcome[here] - outcome[matched])
             often += np.bincount(matched, minlength=len(outcome))
             if len(here) > 1:
@@ -270,27 +261,19 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         self.standard_error_ = float(squares.sum() ** 0.5 / len(outcome))
 
 
-def nearest(points: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first of the nearest others of each point, and of the nearest points of each other.
-
-    Distances are found once, in memory that does not grow with n².
+def nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return for each point the first of the nearest others, in memory that does not grow with n².
 
     Examples
     --------
     >>> nearest(np.array([[0.0], [4.0]]), np.array([[5.0], [1.0], [3.0]]))
-    (array([1, 0]), array([1, 0, 1]))
+    array([1, 0])
     """
-    rows, columns = max(1, DISTANCES // len(others)), np.arange(len(others))
-    found, back, least = [], np.zeros(len(others), dtype=int), np.full(len(others), np.inf)
-    for start in range(0, len(points), rows):
-        # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM
-        # they are many, and whom they are matched with moves the effect.
-        apart = cdist(points[start : start + rows], others).round(12)
-        found.append(apart.argmin(axis=1))
-        first = apart.argmin(axis=0)
-        closer = apart[first, columns] < least
-        back[closer], least[closer] = start + first[closer], apart[first, columns][closer]
-    return np.concatenate(found), back
+    rows = max(1, DISTANCES // len(others))
+    blocks = (points[start : start + rows] for start in range(0, len(points), rows))
+    # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM they
+    # are many, and whom they are matched with moves the effect.
+    return np.concatenate([cdist(block, others).round(12).argmin(axis=1) for block in blocks])
 
 
 class SLearner(EffectEstimator, name="S-learner"):

@@ -34,8 +34,8 @@ def influence(model, fitted, features, target, weights=1.0) -> np.ndarray | None
     r"""Return by how much each of n subjects moves each coefficient, the intercept's last.
 
     Of a ridge, least squares or logistic regression that predicts the values `fitted`, shape
-    (n, p + 1); of other models nothing is known. Coefficients solve :math:`\sum_i w_i x_i (y_i - \hat y_i) =
-    \Lambda \beta`, and hence [1]_
+    (n, p + 1); of other models nothing is known. Coefficients solve
+    :math:`\sum_i w_i x_i (y_i - \hat y_i) = \Lambda \beta`, and hence [1]_
 
     .. math:: \phi_i = \Bigl( \sum_j w_j v_j x_j x_j^\top + \Lambda \Bigr)^{-1}
         w_i x_i (y_i - \hat y_i),
@@ -112,13 +112,16 @@ class Bootstrap(BaseEstimator):
         return quantity(self) - half, quantity(self) + half
 
 
-def lotteries(population: Study, n: int, seeds: Iterable[int], power: float) -> Iterator[Study]:
+def lotteries(
+    population: Study, n: int, seeds: Iterable[int], power: float, **marked_on
+) -> Iterator[Study]:
     r"""Draw studies from a population of whom both outcomes are known, one a seed.
 
     The population are the test subjects of a study that knows what they would have done. Of these,
     n are drawn with replacement, and each takes one of the two arms by its true probability
     raised to a power γ: 0 is a fair lottery, 1 the world as it is. All studies are marked on the
-    population, of which the average effects are known exactly.
+    population, of which the average effects are known exactly; or `marked_on` others, by fields of
+    a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
     chances = tempered(population.test_probabilities[arms], power)
@@ -127,6 +130,6 @@ def lotteries(population: Study, n: int, seeds: Iterable[int], power: float) -> 
     m, chance = len(chances), chances[arms[1]].to_numpy()
     for rng in map(np.random.default_rng, seeds):
         rows = rng.integers(m, size=n)
-        taken, known = rng.random(n) < chance[rows], {"probabilities": chances.iloc[rows]}
-        seen = worlds.iloc[rows + m * taken]
-        yield replace(population, observational=seen, test_probabilities=chances, **known)
+        seen = worlds.iloc[rows + m * (rng.random(n) < chance[rows])]
+        known = {"probabilities": chances.iloc[rows], "test_probabilities": chances}
+        yield replace(population, observational=seen, **known | marked_on)

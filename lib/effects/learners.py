@@ -118,11 +118,6 @@ def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
     return kept(_out_of_fold, model)(model, covariates, target, learned_from)
 
 
-def in_sample(model, covariates, target) -> np.ndarray:
-    """Predict each of n rows by a model of all, which several estimators may have in common."""
-    return kept(_in_sample, model)(model, covariates, target)
-
-
 @cached
 def _in_sample(model, covariates, target):
     return predict(fit(clone(model), covariates, target), covariates)
@@ -186,7 +181,7 @@ class Search(BaseEstimator):
         return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
 
     def fit(self, features, target, sample_weight=None, refit=True) -> "Search":
-        """Choose a setting, and fit it to all rows on request."""
+        """Choose a setting, and on request fit it to all rows."""
         # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
         rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
         self.best_score_ = fit_jointly([self], [rows], refit)
@@ -195,6 +190,10 @@ class Search(BaseEstimator):
     def predict(self, features) -> np.ndarray:
         """Return means, or probabilities of the treatment."""
         return predict(self.best_estimator_, features)
+
+    def in_sample(self, features, target) -> np.ndarray:
+        """Predict rows by the chosen setting, fitted to them all."""
+        return kept(_in_sample, self.best_estimator_)(self.best_estimator_, features, target)
 
     def takes_missing(self) -> bool:
         """Say whether all settings have a way to take missing features."""
@@ -287,11 +286,11 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     if not used:
         check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", used)
         return np.array([np.nan])
-    sizes = {type(each) is RandomForestRegressor and each.n_estimators for each in settings}
-    if race and len(sizes) == 1 and max(sizes) > 2 * FIRST_TREES:
-        return _grown(settings, scale, features, target, folds, weights)
     scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
-    for fold in used:
+    sizes = {type(each) is RandomForestRegressor and each.n_estimators for each in settings}
+    if grow := race and len(sizes) == 1 and max(sizes) > 2 * FIRST_TREES:
+        scores, racing = _grown(settings, used, scale, features, target, folds, weights)
+    for fold in [] if grow else used:
         train, test = folds != fold, folds == fold
         for i in racing:
             model = fit(clone(settings[i]), features[train], target[train], weights[train])
@@ -309,31 +308,28 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     return scores / (len(used) if classes else np.count_nonzero(scale > 0))
 
 
-def _grown(settings, scale, features, target, folds, weights) -> np.ndarray:
-    """Return scores of forests of one size, which grow on while they may still be the best."""
-    size, racing, grown = settings[0].n_estimators, np.arange(len(settings)), 0
-    used, chances, trees = np.unique(folds[scale[folds] > 0]), {}, {}
+def _grown(settings, used, scale, features, target, folds, weights) -> tuple[np.ndarray, ...]:
+    """Grow forests of one size while they may be the best; return scores, and who is left."""
+    size, racing = settings[0].n_estimators, np.arange(len(settings))
+    forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
+    trees = dict.fromkeys(forests, ())
+    for forest in forests.values():
+        # Of one state, trees that are grown a few at a time are those of one forest.
+        forest.random_state = check_random_state(forest.random_state)
     for total in [*range(FIRST_TREES, size, size // 4), size]:
-        scores = np.full(len(settings), -np.inf)
-        scores[racing] = 0.0
-        by_tree = np.zeros((len(settings), total))
+        scores, by_tree = np.zeros(len(settings)), np.zeros((len(settings), total))
         for i, fold in itertools.product(racing, used):
-            train, test = folds != fold, folds == fold
-            if not grown:
-                chances[i, fold] = check_random_state(clone(settings[i]).random_state)
-                trees[i, fold] = np.empty((size, np.count_nonzero(test)))
-            # Of one state, trees that are asked for a few at a time are those of one forest.
-            more = clone(settings[i]).set_params(n_estimators=total - grown)
-            more.random_state = chances[i, fold]
-            fit(more, features[train], target[train], weights[train])
-            found, rows = trees[i, fold][:total], features[test]
-            found[grown:] = [tree.predict(rows) for tree in more.estimators_]
-            whole, each = _losses(found, size, target[test], weights[test])
-            scores[i] -= whole / scale[fold]
+            forest, train, test = forests[i, fold], folds != fold, folds == fold
+            forest.set_params(n_estimators=total - len(trees[i, fold]))
+            fit(forest, features[train], target[train], weights[train])
+            more = (tree.predict(features[test]) for tree in forest.estimators_)
+            trees[i, fold] = np.array([*trees[i, fold], *more])
+            loss, each = _losses(trees[i, fold], size, target[test], weights[test])
+            scores[i] -= loss / scale[fold]
             by_tree[i] += each / scale[fold]
-        grown = total
-        racing = _still_racing(racing, by_tree, 1 - total / size) if total < size else racing
-    return scores / np.count_nonzero(scale > 0)
+        if total < size:
+            racing = _still_racing(racing, by_tree, 1 - total / size)
+    return scores, racing
 
 
 def _losses(trees: np.ndarray, size: int, target, weights) -> tuple[float, np.ndarray]:
