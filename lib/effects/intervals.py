@@ -112,21 +112,18 @@ class Bootstrap(BaseEstimator):
         return quantity(self) - half, quantity(self) + half
 
 
-def lotteries(
-    population: Study, n: int, seeds: Iterable[int], power: float, **marked_on
-) -> Iterator[Study]:
+def lotteries(population: Study, n: int, seeds: Iterable, power, **marked_on) -> Iterator[Study]:
     r"""Draw studies from a population of whom both outcomes are known, one a seed.
 
     The population are the test subjects of a study that knows what they would have done. Of these,
     n are drawn with replacement, and each takes one of the two arms by its true probability
     raised to a power γ: 0 is a fair lottery, 1 the world as it is. All studies are marked on the
-    population, of which the average effects are known exactly; or `marked_on` others, by fields of
-    a study.
+    population, of which the average effects are known exactly; or on others, fields of a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
     chances = tempered(population.test_probabilities[arms], power)
-    told = [{population.treatment: arm} for arm in arms]
-    worlds = pd.concat([table.assign(**arm) for table, arm in zip(tables, told, strict=True)])
+    told = zip(tables, arms, strict=True)
+    worlds = pd.concat([table.assign(**{population.treatment: arm}) for table, arm in told])
     m, chance = len(chances), chances[arms[1]].to_numpy()
     for rng in map(np.random.default_rng, seeds):
         rows = rng.integers(m, size=n)

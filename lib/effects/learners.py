@@ -181,7 +181,7 @@ class Search(BaseEstimator):
         return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
 
     def fit(self, features, target, sample_weight=None, refit=True) -> "Search":
-        """Choose a setting, and on request fit it to all rows."""
+        """Choose a setting and fit it to all rows, unless `refit` is false."""
         # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
         rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
         self.best_score_ = fit_jointly([self], [rows], refit)

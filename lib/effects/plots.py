@@ -55,9 +55,7 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     return lines(table, label, title, "mean effect, US dollars", **options)
 
 
-def coverage(
-    runs: Mapping[str, pd.DataFrame], level: str, title: str, names: Mapping = {}
-) -> Figure:
+def coverage(runs: Mapping, level: str, title: str, names: Mapping = {}) -> Figure:
     """Draw which share of 95 % intervals holds the truth, a panel a run, a colour a level.
 
     `runs` are tables of :func:`~lib.effects.summaries.by_level`.

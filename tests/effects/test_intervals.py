@@ -252,6 +252,15 @@ def test_truth_in_a_lottery_is_that_of_its_population(population):
     assert truth["ATO"] == pytest.approx(np.average(1 + x, weights=e * (1 - e)))
 
 
+def test_a_lottery_may_be_marked_on_others(population):
+    others = {"control": population.control[:7], "treated": population.treated[:7]}
+    marked = {**others, "truth": np.arange(7.0), "test_probabilities": None}
+    study = next(lotteries(population, 100, [0], 1.0, **marked))
+    own = next(lotteries(population, 100, [0], 1.0))
+    assert study.effects.tolist() == [*range(7)]
+    np.testing.assert_array_equal(study.outcomes, own.outcomes)
+
+
 def test_intervals_reach_the_table(population):
     study = next(lotteries(population, 400, [0], 1.0))
     study = replace(study, truth=study.difference)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from lib.effects import plots
+from lib.effects.intervals import NORMAL
 from lib.errors import InputError
 
 
@@ -46,7 +47,7 @@ def test_coverage_is_a_percentage_with_its_monte_carlo_interval():
     table = pd.DataFrame({"γ": [0.0, 1.0], "estimator": "s", "coverage": [0.5, 0.99]})
     table["error of coverage"] = 0.1
     figure = plots.coverage({"this run": table, "large": table}, "γ", "Covers", {"s": "S-learner"})
-    assert [axes.get_title() for axes in figure.axes] == ["this run", "large"]
+    assert [axes.get_title("left") for axes in figure.axes] == ["this run", "large"]
     assert tick_labels(figure.axes[0]) == ["S-learner"]
     shown = {c.get_label(): c for c in figure.axes[0].containers}
     assert list(shown) == ["γ = 0", "γ = 1"]
@@ -71,7 +72,7 @@ def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
     ]
     assert -10 < axes.get_ylim()[0] < 0.8 and 2.4 < axes.get_ylim()[1] < 10
     (ranges,) = axes.containers[1][2]
-    np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.196, 1 + 0.196])
+    np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.1 * NORMAL, 1 + 0.1 * NORMAL])
     assert figure.get_supxlabel() == "level" and axes.get_ylabel() == "mean effect, US dollars"
 
 
