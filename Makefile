@@ -17,7 +17,7 @@ endif
 help:  ## List these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
 
-book: $(venv)/installed  ## Make the book: _build/html/index.html (EDITION=default, WORKERS=2).
+book: $(venv)/installed  ## Make the book: _build/default/index.html (EDITION=default, WORKERS=2).
 	$(bin)/python -m lib book --edition $(EDITION) --workers $(WORKERS)
 
 quick:  ## Make the book from small samples, to see everything work.
@@ -29,8 +29,8 @@ paper:  ## Make the book at the sizes of the papers.
 test: $(venv)/installed-test  ## Run all tests, the examples in docstrings included.
 	$(bin)/python -m pytest -n $(WORKERS)
 
-clean:  ## Remove what runs have made: pages, the rendered book, kept results. Keeps .venv.
-	rm -rf _build book/executed .cache .pytest_cache .ruff_cache .hypothesis
+clean:  ## Remove what runs have made: pages, rendered books, kept results. Keeps .venv.
+	rm -rf _build runs book/executed .cache .pytest_cache .ruff_cache .hypothesis
 
 # The stamps make each installation happen once, and again when the lists of dependencies change.
 # Of 12 000 files some 3 000 are ever imported: Python compiles those then, instead of pip all now,

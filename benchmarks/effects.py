@@ -22,7 +22,7 @@ from measuring import Finding, finish, missed_by, named, peak
 
 from lib.effects import benchmark, benchmarks, estimate, evaluate, labels, over_studies, read_study
 from lib.effects.estimators import TruePropensityWeighting
-from lib.effects.intervals import COVERAGE, lotteries
+from lib.effects.intervals import COVERAGE, NORMAL, lotteries
 from lib.effects.study import ADJUSTMENT_SETS
 from lib.effects.summaries import in_words
 from lib.income import draw_studies, draw_study, fitted_simulator
@@ -100,12 +100,12 @@ def coverage(folder: Path) -> Iterator[Finding]:
     studies = lotteries(people, 1_000, range(STUDIES), power=0.0)
     # The bootstrap of matching is known to be wrong; the chapter says so.
     names = {name: label for name, label in labels(COVERAGE).items() if name != "match-boot"}
-    options = {"grids": COVERAGE, "bootstraps": 0, "keep": False, "progress": False}
+    options = {"grids": COVERAGE, "scored": False, "bootstraps": 0, "keep": False}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Co-variance matrix is underdetermined")
-        found = over_studies(benchmark(studies, estimators=names, **options))
+        found = over_studies(benchmark(studies, estimators=names, progress=False, **options))
     for row in found[found["metric"] == "coverage"].itertuples():
-        error = 1.96 * found.loc[row.Index, "standard error"]
+        error = NORMAL * found.loc[row.Index, "standard error"]
         yield (
             f"{names[row.estimator]}: coverage of 95 % intervals of the {row.estimand} in "
             f"{STUDIES} lotteries (0.93 to 0.97, known to 0.02)",

@@ -62,7 +62,7 @@ def book(edition: str, workers: int, no_render: bool, force: bool) -> list[str]:
     A page is up to date if its notebook, its parameters and the files that they name, all of
     lib, the data and the versions of all dependencies are what they were when it was run. A
     page that fails does not stop the others and does not replace its last good version; the
-    notebook as it failed is kept as book/executed/PAGE.failed.ipynb.
+    notebook as it failed is kept as book/executed/EDITION/PAGE.failed.ipynb.
 
     \b
     examples:

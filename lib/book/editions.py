@@ -18,7 +18,7 @@ of its own, by page. Everything in it is checked before anything runs.
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,13 @@ class Run:
             name: value if isinstance(value, str) else as_source(value)
             for name, value in self.values.items()
             if value != self.parameters[name].default
+        }
+
+    def given(self, names: Iterable[str]) -> dict[str, str | float | bool]:
+        """Return the values of parameters; what is no plain value as it is written."""
+        values = {name: self.values[name] for name in names}
+        return {
+            k: v if isinstance(v, str | float | int) else as_source(v) for k, v in values.items()
         }
 
     @property

@@ -41,6 +41,9 @@ TEMPLATES.filters |= {"source": as_source, "number": lambda found: Number(**foun
 #: where they stand, and would end a page with the line above those of its own.
 FOOTNOTES = {"suppress_warnings": ["myst.footnote"], "myst_footnote_transition": False}
 
+#: What ends a page of such a book that cites something.
+REFERENCES = "## References\n\n```{footbibliography}\n```"
+
 #: A link to a notebook or to prose: its text, the name of the page, and the place on it.
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?:[\w./-]*/)?(\w+)\.(ipynb|md)(#[^)\s]*)?\)")
 
@@ -126,7 +129,8 @@ class Site:
 
     def _linked(self, name: str) -> str:
         """Return the text of a page whose links and citations work among these pages."""
-        text, files = self.pages[name], {Path(one).stem: one for one in self.pages}
+        files = {Path(one).stem: one for one in self.pages}
+        notebook = None if name.endswith(".md") else nbformat.reads(self.pages[name], as_version=4)
 
         def resolved(link: re.Match) -> str:
             words, page, _, place = link.groups(default="")
@@ -136,13 +140,12 @@ class Site:
             text = _LINK.sub(resolved, text)
             return text if "bibliography" in files else text.replace("{cite:", "{footcite:")
 
-        if name.endswith(".md"):
-            return linked(text)
-        notebook = nbformat.reads(text, as_version=4)
-        for cell in notebook.cells:
-            if cell.cell_type == "markdown":
-                cell.source = linked(cell.source)
-        if "{footcite:" in "".join(cell.source for cell in notebook.cells):
-            references = "## References\n\n```{footbibliography}\n```"
-            notebook.cells.append(nbformat.v4.new_markdown_cell(references, id="references"))
+        if notebook is None:
+            text = linked(self.pages[name])
+            return text + (f"\n\n{REFERENCES}\n" if "{footcite:" in text else "")
+        told = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+        for cell in told:
+            cell.source = linked(cell.source)
+        if any("{footcite:" in cell.source for cell in told):
+            notebook.cells.append(nbformat.v4.new_markdown_cell(REFERENCES, id="references"))
         return nbformat.writes(notebook)

@@ -66,9 +66,12 @@ def show(
             pages=others,
             others=sorted(others - set(records)),
         )
-        chapters = [{"file": f"{folder}/index"} for folder in shown]
-        html, problems = site.render({"format": "jb-book", "root": "index", "chapters": chapters})
-        shutil.copytree(html, book.runs, dirs_exist_ok=True, copy_function=_copy)
+        contents = {"format": "jb-book", "root": "index"}
+        chapters = {"chapters": [{"file": f"{folder}/index"} for folder in shown]}
+        html, problems = site.render(contents | (chapters if shown else {}))
+        # The pages themselves last: where one is, all that it shows is there.
+        for but in (shutil.ignore_patterns("index.html"), None):
+            shutil.copytree(html, book.runs, ignore=but, dirs_exist_ok=True, copy_function=_copy)
     return problems
 
 
@@ -106,12 +109,12 @@ def sweep(
     check(size <= MOST_RUNS, f"a sweep may have at most {MOST_RUNS:,} runs", size)
     source = book.notebook(notebook)
     points = (dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
-    runs = [Run(source, None, point, folder, book, as_text=True) for point in points]
-    problems = execute([run for run in runs if why_stale(run)], workers)
+    every = (Run(source, None, point, folder, book, as_text=True) for point in points)
+    runs = {run.page: run for run in every}  # once, where two texts are one value
+    problems = execute([run for run in runs.values() if why_stale(run)], workers)
     table = pd.DataFrame(
-        {name: value for name, value in run.values.items() if name in grid}
-        | {"number": number, **found}
-        for run in runs
+        {**run.given(grid), "number": number, **found}
+        for run in runs.values()
         if not why_stale(run)
         for number, found in read_record(run)["numbers"].items()
     )
@@ -131,7 +134,7 @@ def sweep(
     figure = io.BytesIO()
     curves(drawn, list(grid)).savefig(figure, format="png", dpi=150)
     text = TEMPLATES.get_template("sweep.md").render(
-        run=runs[0], grid=grid, size=size, table=table, problems=problems
+        run=next(iter(runs.values())), grid=grid, size=len(runs), table=table, problems=problems
     )
     files = {f"{name}/sweep.png": figure.getvalue()}
     return where, problems + show(book, pages={name: text}, files=files)

@@ -35,7 +35,7 @@ def sections(page: str) -> list[dict[str, str]]:
     """
     soup, found = BeautifulSoup(page, "html.parser"), []
     body = soup.find("article") or soup.find(role="main") or soup
-    for noise in body.select("script, style, .headerlink, details.hide > summary"):
+    for noise in body.select("script, style, .headerlink, .rerun, details.hide > summary"):
         noise.extract()
     for formula in body.select(".math"):
         tex = formula.get_text().strip()[2:-2]

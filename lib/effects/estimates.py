@@ -3,12 +3,13 @@
 import collections
 import contextvars
 import copy
+import inspect
 import itertools
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import joblib
@@ -23,9 +24,6 @@ from lib.effects.learners import KEEPING, kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
 from lib.errors import InputError, check, check_known
-
-#: What a study may be told beside its three tables.
-FIELDS = [each.name for each in fields(Study)][3:]
 
 
 class Estimate(NamedTuple):
@@ -59,15 +57,8 @@ def benchmark(
     *,
     estimators: Iterable[str] | None = None,
     grids: dict | str | os.PathLike = GRIDS,
-    selection: str = "grid",
-    n_settings: int = 20,
-    choose: str = "each",
-    bootstraps: int = 1_000,
     seed: int = 0,
-    n_jobs: int = 1,
-    progress: bool = True,
-    keep: bool = True,
-    **of_study,
+    **options,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
 
@@ -77,19 +68,15 @@ def benchmark(
         An iterable is taken as studies are needed. Three tables, or paths of CSV or Parquet files,
         are the seen subjects, and the same other subjects without (`control`) and with the
         treatment (`treated`).
-    estimators, grids, selection, n_settings
+    estimators, grids
         See :func:`~lib.effects.estimator_files.read_estimators`; by default the paper's eleven,
         or all of the `grids` given.
-    choose : {"each", "once"}
-        Whether cross-validation chooses settings in each study, or in the first one for all.
-    bootstraps, seed : int
-        Resamples of the test subjects; and the seed of these, of learners and of the search.
-    n_jobs, progress : int, bool
-        Estimators at work at a time; report each of them on standard error.
-    keep : bool
-        Keep estimates and their models' parts on disk; thousands of small ones are sooner found.
-    **of_study
-        Fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
+    seed : int
+        Of resamples of the test subjects, of learners and of the search.
+    **options
+        Other parameters of these three: how :func:`benchmarks` works, such as `bootstraps`; how
+        estimators are read, such as `selection`; fields of :class:`~lib.effects.study.Study`, such
+        as `adjustment`.
 
     Returns
     -------
@@ -98,16 +85,18 @@ def benchmark(
         tables of :func:`benchmarks`, below each other.
         Tables, names and grids that break a rule are refused before any work starts.
     """
-    for name in of_study:
-        check_known("argument", name, FIELDS)
+    parts = [[*inspect.signature(part).parameters] for part in (read_estimators, benchmarks, Study)]
+    for name in options:
+        check_known("argument", name, [*itertools.chain(*parts)], 40)
+    of_file, of_run, of_study = ({k: options[k] for k in part if k in options} for part in parts)
     names = PAPER if estimators is None and grids is GRIDS else estimators
-    made = read_estimators(grids, names, selection, n_settings, seed)
+    made = read_estimators(grids, names, seed=seed, **of_file)
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     studies = [studies] if isinstance(studies, Study) else studies
     if of_study:
         studies = (replace(study, **of_study) for study in studies)
-    tables = list(benchmarks(studies, made, choose, bootstraps, seed, n_jobs, progress, keep))
+    tables = list(benchmarks(studies, made, seed=seed, **of_run))
     check(len(tables) > 0, "a benchmark needs a study", tables)
     return pd.concat(tables, ignore_index=True)
 
@@ -124,8 +113,20 @@ def benchmarks(
 ) -> Iterator[pd.DataFrame]:
     """Yield the table of one study after another, as it is finished, see :func:`benchmark`.
 
-    `estimators` are those of :func:`estimate`. Of studies that are drawn as they are needed, only
-    those at work are in memory.
+    Of studies that are drawn as they are needed, only those at work are in memory.
+
+    Parameters
+    ----------
+    estimators
+        Those of :func:`estimate`.
+    choose : {"each", "once"}
+        Whether cross-validation chooses settings in each study, or in the first one for all.
+    bootstraps : int
+        Resamples of the test subjects.
+    n_jobs, progress : int, bool
+        Estimators at work at a time; report each of them on standard error.
+    keep : bool
+        Keep estimates and their models' parts on disk; thousands of small ones are sooner found.
     """
     check_known("choose", choose, ["each", "once"])
     estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
@@ -165,9 +166,8 @@ def with_settings_of(study: Study, estimators=PAPER, n_jobs: int = 1, **of_file)
 
 
 def _as_dict(estimators, **of_file) -> dict:
-    if isinstance(estimators, dict):
-        return estimators
-    return read_estimators(estimators=estimators, **of_file)
+    made = isinstance(estimators, dict)
+    return estimators if made else read_estimators(estimators=estimators, **of_file)
 
 
 def _estimates(

@@ -24,6 +24,7 @@ from sklearn.model_selection import ParameterGrid
 
 from lib import ROOT
 from lib.effects.adapter import adapted
+from lib.effects.estimands import TILTS
 from lib.effects.estimators import DML, ESTIMATORS, Matching
 from lib.effects.intervals import Bootstrap
 from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
@@ -210,6 +211,7 @@ def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any])
             used = f"no key names its {slot} model: {bases[0]} is used"
             warnings.warn(f"{name}: {used}", stacklevel=4)
         options[slot] = _search(slot, bases, grid, of_search)
+    check_known("estimand", options.get("estimand", "ATT"), TILTS)
     return chosen(**options)
 
 

@@ -101,7 +101,8 @@ class EffectEstimator(BaseEstimator):
         """Return the ends of 95 % intervals of effects, (m,) each, if a linear model says them."""
         design = self._contrast(covariates)
         half = NORMAL * np.sqrt(((design @ self.covariance_) * design).sum(axis=1))
-        return self.effect(covariates) - half, self.effect(covariates) + half
+        middle = self.effect(covariates)
+        return middle - half, middle + half
 
     @available_if(lambda self: hasattr(self, "effect_interval"))
     def average_interval(self, covariates):
@@ -148,15 +149,15 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         self.propensity, self.weighted, self.estimand = propensity, weighted, estimand
 
     def _fit(self, covariates, treatment, outcome):
-        self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
+        self.propensity_ = as_search(self.propensity).fit(covariates, treatment, refit=False)
         self.score_ = self.propensity_.best_score_
-        self.propensities_ = e = self.propensity_.predict(covariates)
+        self.propensities_ = e = self.propensity_.in_sample(covariates, treatment)
         tilt, slope = tilted(self.estimand, e)
         inverse = inverse_propensity_weights(treatment, e)
         total = None if self.weighted else tilt.sum()
         (control, treated), moves = weighted_means(tilt * inverse, treatment, outcome, total)
         self.ate_ = treated - control
-        phi = influence(self.propensity_, covariates, treatment)
+        phi = influence(self.propensity_.best_estimator_, e, covariates, treatment)
         if phi is not None:
             # Of the log odds of the propensity, weights have this derivative.
             steps = inverse * (slope * e * (1 - e) - tilt * (treatment - e))
@@ -441,7 +442,7 @@ class AIPW(EffectEstimator):
 
     def _fit_scores(self, covariates, treatment, outcome):
         self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
-        self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
+        self.propensity_ = as_search(self.propensity).fit(covariates, treatment, refit=False)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
         e = np.clip(e, LOWEST, HIGHEST)
         mu = [

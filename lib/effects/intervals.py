@@ -18,7 +18,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
 from lib import ROOT
-from lib.effects.learners import Search
 from lib.effects.study import Study, tempered
 
 #: Estimators that state intervals, with fixed settings.
@@ -31,12 +30,12 @@ LINEAR = (Ridge, LinearRegression, LogisticRegression)
 NORMAL = ndtri(0.975)
 
 
-def influence(search: Search, features, target, weights=1.0) -> np.ndarray | None:
+def influence(model, fitted, features, target, weights=1.0) -> np.ndarray | None:
     r"""Return by how much each of n subjects moves each coefficient, the intercept's last.
 
-    Of a ridge, least squares or logistic regression that a search has fitted, shape (n, p + 1); of
-    other models nothing is known. Coefficients solve :math:`\sum_i w_i x_i (y_i - \hat y_i) =
-    \Lambda \beta`, and hence [1]_
+    Of a ridge, least squares or logistic regression that predicts the values `fitted`, shape
+    (n, p + 1); of other models nothing is known. Coefficients solve
+    :math:`\sum_i w_i x_i (y_i - \hat y_i) = \Lambda \beta`, and hence [1]_
 
     .. math:: \phi_i = \Bigl( \sum_j w_j v_j x_j x_j^\top + \Lambda \Bigr)^{-1}
         w_i x_i (y_i - \hat y_i),
@@ -44,10 +43,9 @@ def influence(search: Search, features, target, weights=1.0) -> np.ndarray | Non
     with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
     The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich.
     """
-    model = search.best_estimator_
     if not (isinstance(model, LINEAR) and model.fit_intercept):
         return None
-    fitted, curvature, penalty = search.predict(features), 1.0, getattr(model, "alpha", 0.0)
+    curvature, penalty = 1.0, getattr(model, "alpha", 0.0)
     if isinstance(model, LogisticRegression):
         curvature, penalty = fitted * (1 - fitted), 1 / model.C
     design = np.column_stack([features, np.ones(len(fitted))])
@@ -58,8 +56,8 @@ def influence(search: Search, features, target, weights=1.0) -> np.ndarray | Non
 
 
 def covariance(*fits: tuple) -> np.ndarray | None:
-    """Return the summed covariance of the coefficients of models of different subjects."""
-    found = [influence(*each) for each in fits]
+    """Return the summed covariance of the coefficients of searches fitted to different subjects."""
+    found = [influence(one.best_estimator_, one.predict(data[0]), *data) for one, *data in fits]
     return None if any(phi is None for phi in found) else sum(phi.T @ phi for phi in found)
 
 
@@ -114,21 +112,21 @@ class Bootstrap(BaseEstimator):
         return quantity(self) - half, quantity(self) + half
 
 
-def lotteries(population: Study, n: int, seeds: Iterable[int], power: float) -> Iterator[Study]:
+def lotteries(population: Study, n: int, seeds: Iterable, power, **marked_on) -> Iterator[Study]:
     r"""Draw studies from a population of whom both outcomes are known, one a seed.
 
     The population are the test subjects of a study that knows what they would have done. Of these,
     n are drawn with replacement, and each takes one of the two arms by its true probability
     raised to a power γ: 0 is a fair lottery, 1 the world as it is. All studies are marked on the
-    population, of which the average effects are known exactly.
+    population, of which the average effects are known exactly; or on others, fields of a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
     chances = tempered(population.test_probabilities[arms], power)
-    told = [{population.treatment: arm} for arm in arms]
-    worlds = pd.concat([table.assign(**arm) for table, arm in zip(tables, told, strict=True)])
+    told = zip(tables, arms, strict=True)
+    worlds = pd.concat([table.assign(**{population.treatment: arm}) for table, arm in told])
     m, chance = len(chances), chances[arms[1]].to_numpy()
     for rng in map(np.random.default_rng, seeds):
         rows = rng.integers(m, size=n)
-        taken, known = rng.random(n) < chance[rows], {"probabilities": chances.iloc[rows]}
-        seen = worlds.iloc[rows + m * taken]
-        yield replace(population, observational=seen, test_probabilities=chances, **known)
+        seen = worlds.iloc[rows + m * (rng.random(n) < chance[rows])]
+        known = {"probabilities": chances.iloc[rows], "test_probabilities": chances}
+        yield replace(population, observational=seen, **known | marked_on)

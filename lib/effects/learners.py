@@ -6,6 +6,7 @@ learner with settings to choose from.
 
 import contextvars
 import inspect
+import itertools
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -13,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
@@ -43,7 +44,7 @@ XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
 FOLDS = 5
 
 #: How many standard errors worse than the best a setting must be to be ruled out, on the folds so
-#: far, or by the first trees of a forest.
+#: far, or by the trees so far; and how many trees these are at first.
 CLEARLY_WORSE, FIRST_TREES = 2, 10
 
 #: Whether anything is kept on disk: not where it would take longer than to find it again.
@@ -117,6 +118,11 @@ def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
     return kept(_out_of_fold, model)(model, covariates, target, learned_from)
 
 
+@cached
+def _in_sample(model, covariates, target):
+    return predict(fit(clone(model), covariates, target), covariates)
+
+
 def kept(function, *estimators):
     """Return a cached function, or what is inside where its results depend on unwatched code."""
     return function if KEEPING.get() and all(map(watched, estimators)) else function.__wrapped__
@@ -174,16 +180,20 @@ class Search(BaseEstimator):
         """Return an unfitted learner for every setting of the grid."""
         return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
 
-    def fit(self, features, target, sample_weight=None) -> "Search":
-        """Choose a setting and fit it to all rows."""
+    def fit(self, features, target, sample_weight=None, refit=True) -> "Search":
+        """Choose a setting and fit it to all rows, unless `refit` is false."""
         # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
         rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
-        self.best_score_ = fit_jointly([self], [rows])
+        self.best_score_ = fit_jointly([self], [rows], refit)
         return self
 
     def predict(self, features) -> np.ndarray:
         """Return means, or probabilities of the treatment."""
         return predict(self.best_estimator_, features)
+
+    def in_sample(self, features, target) -> np.ndarray:
+        """Predict rows by the chosen setting, fitted to them all."""
+        return kept(_in_sample, self.best_estimator_)(self.best_estimator_, features, target)
 
     def takes_missing(self) -> bool:
         """Say whether all settings have a way to take missing features."""
@@ -251,9 +261,9 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     """Return the AUC of every setting, or its R² less 1.
 
     In a race [1]_ of regression trees only the best is sure to have a score; one that was ruled out
-    early has that of minus infinity. Forests are ruled out by their first trees, and what is left
-    fold by fold. Others do not race: their settings differ by little in most rows, and by the same
-    in all rows of a fold.
+    early has that of minus infinity. Forests are ruled out by the trees that they have so far,
+    boosted trees fold by fold. Others do not race: their settings differ by little in most rows,
+    and by the same in all rows of a fold.
 
     References
     ----------
@@ -276,11 +286,11 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     if not used:
         check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", used)
         return np.array([np.nan])
-    if race and all(map(_is_large_forest, settings)):
-        first = [_by_tree(each, features, target, folds, weights, scale) for each in settings]
-        racing = _still_racing(racing, np.array(first))
     scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
-    for fold in used:
+    sizes = {type(each) is RandomForestRegressor and each.n_estimators for each in settings}
+    if grow := race and len(sizes) == 1 and max(sizes) > 2 * FIRST_TREES:
+        scores, racing = _grown(settings, used, scale, features, target, folds, weights)
+    for fold in [] if grow else used:
         train, test = folds != fold, folds == fold
         for i in racing:
             model = fit(clone(settings[i]), features[train], target[train], weights[train])
@@ -298,30 +308,48 @@ def _cross_validated(settings, scale, features, target, folds, weights, race):
     return scores / (len(used) if classes else np.count_nonzero(scale > 0))
 
 
-def _is_large_forest(setting) -> bool:
-    return type(setting) is RandomForestRegressor and setting.n_estimators > 2 * FIRST_TREES
+def _grown(settings, used, scale, features, target, folds, weights) -> tuple[np.ndarray, ...]:
+    """Grow forests of one size while they may be the best; return scores, and who is left."""
+    size, racing = settings[0].n_estimators, np.arange(len(settings))
+    forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
+    trees = dict.fromkeys(forests, ())
+    for forest in forests.values():
+        # Of one state, trees that are grown a few at a time are those of one forest.
+        forest.random_state = check_random_state(forest.random_state)
+    for total in [*range(FIRST_TREES, size, size // 4), size]:
+        scores, by_tree = np.zeros(len(settings)), np.zeros((len(settings), total))
+        for i, fold in itertools.product(racing, used):
+            forest, train, test = forests[i, fold], folds != fold, folds == fold
+            forest.set_params(n_estimators=total - len(trees[i, fold]))
+            fit(forest, features[train], target[train], weights[train])
+            more = (tree.predict(features[test]) for tree in forest.estimators_)
+            trees[i, fold] = np.array([*trees[i, fold], *more])
+            loss, each = _losses(trees[i, fold], size, target[test], weights[test])
+            scores[i] -= loss / scale[fold]
+            by_tree[i] += each / scale[fold]
+        if total < size:
+            racing = _still_racing(racing, by_tree, 1 - total / size)
+    return scores, racing
 
 
-def _by_tree(setting, features, target, folds, weights, scale) -> np.ndarray:
-    r"""Return what each of the first trees adds to the expected loss of the whole forest.
+def _losses(trees: np.ndarray, size: int, target, weights) -> tuple[float, np.ndarray]:
+    r"""Return the loss of a forest's first B trees, and what each adds to that of the whole.
 
     The expected squared error of B trees is :math:`E_\infty + V / B`, with V the variance between
     trees. How it depends on chance is told by its derivative in the prediction of each tree.
     """
-    few, losses = clone(setting).set_params(n_estimators=FIRST_TREES), np.zeros(FIRST_TREES)
-    for fold in np.unique(folds[scale[folds] > 0]):
-        train, test = folds != fold, folds == fold
-        forest = fit(few, features[train], target[train], weights[train])
-        trees = np.stack([tree.predict(features[test]) for tree in forest.estimators_])
-        apart, error = trees - trees.mean(axis=0), target[test] - trees.mean(axis=0)
-        gain = trees.var(axis=0, ddof=1) * (1 / FIRST_TREES - 1 / setting.n_estimators)
-        losses += (error**2 - gain - 2 * apart * error) @ weights[test] / scale[fold]
-    return losses / FIRST_TREES
+    n, mean = len(trees), trees.mean(axis=0)
+    apart, error = trees - mean, target - mean
+    gain = trees.var(axis=0, ddof=1) * (1 / n - 1 / size)
+    return weights @ error**2, (error**2 - gain - 2 * apart * error) @ weights / n
 
 
-def _still_racing(racing: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """Rule out settings whose losses, a row each, exceed those of the best beyond all chance."""
+def _still_racing(racing: np.ndarray, losses: np.ndarray, left: float = 1.0) -> np.ndarray:
+    """Rule out settings whose losses, a row each, exceed those of the best beyond all chance.
+
+    Of the variance of a sum of losses, the share `left` is still to be decided.
+    """
     losses = losses[racing]
     behind = losses - losses[losses.sum(axis=1).argmin()]
-    chance = behind.std(axis=1, ddof=1) * losses.shape[1] ** 0.5
+    chance = behind.std(axis=1, ddof=1) * (losses.shape[1] * left) ** 0.5
     return racing[behind.sum(axis=1) <= CLEARLY_WORSE * chance]

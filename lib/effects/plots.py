@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lib.effects.intervals import NORMAL
 from lib.errors import check_known
 from lib.plots import DOTS, INK, intervals, lines
 
@@ -40,7 +41,7 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     """
     found = table.drop(columns=["subjects", "sampled", "standard error", "truth"], errors="ignore")
     long = found.rename(columns=names).melt(var_name="series", ignore_index=False)
-    mean, half = table["sampled"], 1.96 * table["standard error"].fillna(0)
+    mean, half = table["sampled"], NORMAL * table["standard error"].fillna(0)
     truth = pd.DataFrame({"value": mean, "lower": mean - half, "upper": mean + half})
     long = pd.concat([long, truth.assign(series="sampled truth")])
     # A level with a handful of subjects has numbers that would flatten everything else.
@@ -52,6 +53,20 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     options |= {"line": {"": 0}, "ylim": (low - room, high + room)}
     table, title = long.rename_axis(label).reset_index(), f"Effect by {label}"
     return lines(table, label, title, "mean effect, US dollars", **options)
+
+
+def coverage(runs: Mapping, level: str, title: str, names: Mapping = {}) -> Figure:
+    """Draw which share of 95 % intervals holds the truth, a panel a run, a colour a level.
+
+    `runs` are tables of :func:`~lib.effects.summaries.by_level`.
+    """
+    table = pd.concat(runs, names=["panel"]).reset_index("panel").replace({"estimator": names})
+    table["series"] = f"{level} = " + table[level].map("{:g}".format)
+    for end, errors in {"value": 0, "lower": -NORMAL, "upper": NORMAL}.items():
+        percent = 100 * (table["coverage"] + errors * table["error of coverage"])
+        table[end] = percent.clip(0, 100)
+    unit, line = "intervals that hold the truth, %", {"what 95 % promises": 95}
+    return intervals(table, "estimator", title, unit, line=line)
 
 
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:

@@ -50,9 +50,8 @@ def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_mod
     The models are learners of scikit-learn; by default a random forest with leaves of at
     least 20 subjects, and logistic regression.
     """
-    outcome_model = outcome_model or learner(
-        "rfr", n_estimators=50, min_samples_leaf=20, max_features=0.5
-    )
+    forest = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
+    outcome_model = outcome_model or learner("rfr", **forest)
     propensity_model = propensity_model or learner("lr")
     covariates, arms = np.asarray(covariates, dtype=float), (treatment == 0, treatment == 1, True)
     outcomes = (out_of_fold(outcome_model, covariates, outcome, rows) for rows in arms)

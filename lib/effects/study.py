@@ -301,11 +301,12 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
     name, absent, known = column.name, column.isna(), column[:n].dropna()
     if _is_categorical(column, declared) or known.empty:
         levels = sorted(known.unique(), key=str)
-        encoded = {f"{name} = {level}": (column == level).astype(float) for level in levels}
+        codes = pd.Index(levels, dtype=object).get_indexer(column)
+        encoded = {f"{name} = {level}": codes == k for k, level in enumerate(levels)}
     else:
         values, numbers = column.astype(float), known.to_numpy(dtype=float)
         check(not np.isinf(values).any(), f"covariate {name!r} must be finite", np.inf)
         encoded = {name: (values - numbers.mean()) / (numbers.std() or 1.0)}
     place = {f"{name} missing": absent.astype(float)} if impute and absent.any() else {}
     filled = 0.0 if impute else np.nan  # 0 is the mean
-    return pd.DataFrame(place | {k: one.mask(absent, filled) for k, one in encoded.items()})
+    return pd.DataFrame(place | {k: np.where(absent, filled, v) for k, v in encoded.items()})

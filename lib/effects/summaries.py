@@ -9,14 +9,21 @@ Of R studies with errors :math:`e_r`, estimates less what they estimate, these a
 
 the share of 95 % intervals that hold the truth, their mean width, and the share of studies in which
 an estimator was the best of all. R studies leave a Monte-Carlo standard error in each [1]_: that of
-a mean :math:`\bar x` is :math:`s_x / \sqrt R`, that of a share p is :math:`\sqrt{p (1 - p) / R}`,
-and that of :math:`\sqrt{\bar x}`, by the delta method, :math:`s_x / (2 \sqrt{R \bar x})`, for which
-errors need not be normal.
+a mean :math:`\bar x` is :math:`s_x / \sqrt R`, and that of :math:`\sqrt{\bar x}`, by the delta
+method, :math:`s_x / (2 \sqrt{R \bar x})`, for which errors need not be normal. That of a share p is
+from Wilson's interval [2]_, with :math:`z = 1.96` of its standard errors to either side,
+
+.. math::
+    \Bigl(\frac{p (1 - p)}{R} + \frac{z^2}{4 R^2}\Bigr)^{1/2} \Big/ \Bigl(1 + \frac{z^2}{R}\Bigr),
+
+which R studies leave even in a share of 0 or 1.
 
 References
 ----------
 .. [1] Morris, T. P., White, I. R. and Crowther, M. J. (2019). Using simulation studies to evaluate
    statistical methods. Statistics in Medicine 38(11), Table 6.
+.. [2] Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference.
+   Journal of the American Statistical Association 22(158).
 """
 
 import math
@@ -24,6 +31,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from lib.effects.intervals import NORMAL
 from lib.errors import check
 
 
@@ -69,6 +77,18 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def by_level(table: pd.DataFrame, level: str) -> pd.DataFrame:
+    """Summarise studies at every value of a level of the index, one column a metric.
+
+    One row a `level`, `estimator` and `estimand`; one more column is the `error of coverage`.
+    """
+    found = table.groupby(level=level, sort=False).apply(over_studies).reset_index(level)
+    key, numbers = [level, "estimator", "estimand"], ["value", "standard error"]
+    wide = found.pivot_table(numbers, key, "metric", sort=False)
+    wide["value", "error of coverage"] = wide["standard error", "coverage"]
+    return wide["value"].reset_index().rename_axis(columns=None)
+
+
 def spread(table: pd.DataFrame) -> pd.DataFrame:
     """Return the median of every estimator's metrics over studies, and their middle 95 %.
 
@@ -110,5 +130,5 @@ def _root(squares: pd.Series) -> tuple[float, float]:
 
 
 def _share(hits: pd.Series) -> tuple[float, float]:
-    share = hits.mean()
-    return share, (share * (1 - share) / len(hits)) ** 0.5
+    share, more = hits.mean(), NORMAL**2 / len(hits)
+    return share, ((share * (1 - share) + more / 4) / len(hits)) ** 0.5 / (1 + more)

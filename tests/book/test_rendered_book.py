@@ -385,7 +385,7 @@ def test_a_click_sorts_a_table_by_its_numbers(browser, runs):
 def test_the_name_of_the_edition_is_on_every_page(visit):
     page, _, folder, _ = visit
     said = "Edition " if folder == RENDERED else "Runs with values of one's own."
-    assert said in page.locator("footer").last.text_content()
+    assert said in page.locator(".bd-footer-content").text_content()
 
 
 def test_every_page_of_the_contents_is_listed_once():

@@ -246,7 +246,9 @@ def test_small_results_need_not_be_kept(tables, tmp_path):
     once = benchmark(*tables, estimators=["ipw-lr", "match-nn-eu"], keep=False, **OPTIONS)
     assert not [*tmp_path.rglob("*.pkl")]
     again = benchmark(*tables, estimators=["ipw-lr", "match-nn-eu"], **OPTIONS)
-    assert len([*tmp_path.rglob("*.pkl")]) == 3  # two estimates, and a cross-validation
+    assert (
+        len([*tmp_path.rglob("*.pkl")]) == 4
+    )  # two estimates; and propensities, in and out of sample
     pd.testing.assert_frame_equal(once, again)
 
 

@@ -265,6 +265,17 @@ def test_other_libraries_are_imported_only_if_they_are_asked_for():
         read_estimators({"estimators": entries}, ["theirs"])
 
 
+def test_an_unknown_estimand_is_refused_when_the_file_is_read():
+    for kind, slots in (("IPWEstimator", "propensity"), ("AIPW", "control treated propensity")):
+        entry = {"estimator": kind, "estimand": "ATU"} | dict.fromkeys(slots.split(), "lr")
+        entry |= dict.fromkeys({"control", "treated"} & entry.keys(), "ridge")
+        rule = "estimator 'w': estimand 'ATU' is unknown: expected one of ATE, two arms"
+        with pytest.raises(InputError, match=rule):
+            read_estimators({"estimators": {"w": entry}})
+        made = read_estimators({"estimators": {"w": entry | {"estimand": ["ATO"]}}})
+        assert made["w"].estimand == "ATO"
+
+
 def test_a_class_is_an_entry_by_its_own_name():
     names = ["MatchingEstimator", "TruePropensityWeighting"]
     found = read_estimators(estimators=names)

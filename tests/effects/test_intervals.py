@@ -97,9 +97,8 @@ def test_linear_effects_have_the_errors_of_their_coefficients(estimator):
 
 def test_what_is_not_linear_says_nothing():
     forest = RandomForestRegressor(5)
-    assert influence(Search(forest).fit(*world(50)[::2]), *world(50)[::2]) is None
-    through_zero = Search(Ridge(fit_intercept=False)).fit(*world(50)[::2])
-    assert influence(through_zero, *world(50)[::2]) is None
+    assert influence(forest, np.zeros(50), *world(50)[::2]) is None
+    assert influence(Ridge(fit_intercept=False), np.zeros(50), *world(50)[::2]) is None
     fitted = TLearner(OLS, forest).fit(*world(100))
     assert not hasattr(fitted, "effect_interval")
     assert not hasattr(fitted, "average_interval")
@@ -251,6 +250,15 @@ def test_truth_in_a_lottery_is_that_of_its_population(population):
     assert truth["ATE, two arms"] == pytest.approx(truth["ATE"])
     assert truth["ATT"] == pytest.approx(np.average(1 + x, weights=e))
     assert truth["ATO"] == pytest.approx(np.average(1 + x, weights=e * (1 - e)))
+
+
+def test_a_lottery_may_be_marked_on_others(population):
+    others = {"control": population.control[:7], "treated": population.treated[:7]}
+    marked = {**others, "truth": np.arange(7.0), "test_probabilities": None}
+    study = next(lotteries(population, 100, [0], 1.0, **marked))
+    own = next(lotteries(population, 100, [0], 1.0))
+    assert study.effects.tolist() == [*range(7)]
+    np.testing.assert_array_equal(study.outcomes, own.outcomes)
 
 
 def test_intervals_reach_the_table(population):

@@ -143,14 +143,16 @@ def test_a_race_chooses_and_scores_as_an_exhaustive_search(steep, monkeypatch):
 def test_first_trees_foretell_the_loss_of_the_forest(steep):
     """And each tree tells how the loss would change with it."""
     x, _, y = steep
-    scale, *rows = rows_of(x, y)
-    forest = RandomForestRegressor(400, min_samples_leaf=2, random_state=1)
-    (whole,) = cross_validated([forest], (scale, *rows))
-    foretold = learners._by_tree(forest, *rows, scale)
+    train, test = slice(300), slice(300, 400)
+    forest = RandomForestRegressor(400, min_samples_leaf=2, random_state=1).fit(x[train], y[train])
+    trees = np.stack([tree.predict(x[test]) for tree in forest.estimators_])
+    of_all, last = learners._losses(trees, 400, y[test], np.full(100, 0.01))
+    assert of_all == pytest.approx(np.mean((forest.predict(x[test]) - y[test]) ** 2))
+    assert last.sum() == pytest.approx(of_all), "nothing is left to chance"
+    of_ten, foretold = learners._losses(trees[:10], 400, y[test], np.full(100, 0.01))
     chance = foretold.std(ddof=1) * 10**0.5
-    assert abs(foretold.sum() / 5 + whole) < 3 * chance / 5 < 0.02
-    (few,) = cross_validated([clone(forest).set_params(n_estimators=10)], (scale, *rows))
-    assert -few > -whole + 0.005, "ten trees are worse than four hundred"
+    assert abs(foretold.sum() - of_all) < 2 * chance < 0.1
+    assert of_ten > of_all + 0.05, "ten trees are worse than four hundred"
 
 
 def test_a_race_is_lost_by_two_standard_errors():
@@ -160,6 +162,10 @@ def test_a_race_is_lost_by_two_standard_errors():
     losses = np.stack([best + 0.021 + chance, best + 0.019 + chance, best, best * 0])
     assert learners._still_racing(np.array([0, 1, 2]), losses).tolist() == [1, 2]
     assert learners._still_racing(np.array([2]), losses).tolist() == [2]
+    # With three quarters of the trees known, chance has half of its reach.
+    assert learners._still_racing(np.array([1, 2]), losses, 0.25).tolist() == [2]
+    losses[0] -= 0.012
+    assert learners._still_racing(np.array([0, 2]), losses, 0.25).tolist() == [0, 2]
 
 
 def test_a_draw_is_no_race(steep, monkeypatch):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from lib.effects import plots
+from lib.effects.intervals import NORMAL
 from lib.errors import InputError
 
 
@@ -42,6 +43,19 @@ def test_published_metrics_stand_in_the_rows_of_this_run(metrics):
     assert dots(axes) == {"this run": [[0.3, 0], [0.1, 1]], "paper": [[0.25, 0], [0.2, 1]]}
 
 
+def test_coverage_is_a_percentage_with_its_monte_carlo_interval():
+    table = pd.DataFrame({"γ": [0.0, 1.0], "estimator": "s", "coverage": [0.5, 0.99]})
+    table["error of coverage"] = 0.1
+    figure = plots.coverage({"this run": table, "large": table}, "γ", "Covers", {"s": "S-learner"})
+    assert [axes.get_title("left") for axes in figure.axes] == ["this run", "large"]
+    assert tick_labels(figure.axes[0]) == ["S-learner"]
+    shown = {c.get_label(): c for c in figure.axes[0].containers}
+    assert list(shown) == ["γ = 0", "γ = 1"]
+    (ranges,) = shown["γ = 1"][2]
+    ((start, end),) = [segment[:, 0] for segment in ranges.get_segments()]
+    assert (start, end) == pytest.approx((99 - 19.6, 100), abs=0.01)
+
+
 def test_an_unknown_metric_is_refused(metrics):
     with pytest.raises(InputError, match="metric 'R2' is unknown: expected one of R², AE"):
         plots.ranking({"this run": metrics}, "R2", "share")
@@ -58,7 +72,7 @@ def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
     ]
     assert -10 < axes.get_ylim()[0] < 0.8 and 2.4 < axes.get_ylim()[1] < 10
     (ranges,) = axes.containers[1][2]
-    np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.196, 1 + 0.196])
+    np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.1 * NORMAL, 1 + 0.1 * NORMAL])
     assert figure.get_supxlabel() == "level" and axes.get_ylabel() == "mean effect, US dollars"
 
 

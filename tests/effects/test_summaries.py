@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from lib.effects import over_studies
-from lib.effects.summaries import in_words, spread
+from lib.effects.summaries import by_level, in_words, spread
 from lib.errors import InputError
 
 
@@ -20,6 +21,19 @@ def of(summary, name="t", estimand="ATE"):
     return rows.set_index("metric")[["value", "standard error"]].T.to_dict("list")
 
 
+def wilson(share, n):
+    """The half-width of Wilson's interval as SciPy finds it, in standard errors of a normal."""
+    interval = stats.binomtest(round(share * n), n).proportion_ci(method="wilson")
+    return (interval.high - interval.low) / 2 / stats.norm.ppf(0.975)
+
+
+def test_a_share_of_none_or_all_is_not_known_without_error():
+    for width, share in ((0, 0), (1e9, 1)):
+        found = of(over_studies(errors(np.arange(1.0, 101), -width, width)))["coverage"]
+        assert found == pytest.approx([share, wilson(share, 100)])
+        assert 0.009 < found[1] < 0.01
+
+
 def test_by_hand_on_four_studies():
     found = of(over_studies(errors([1.0, 3.0, -2.0, 6.0], -2, 2)))
     assert found["bias"] == pytest.approx([2, (34 / 3) ** 0.5 / 2])
@@ -27,9 +41,9 @@ def test_by_hand_on_four_studies():
     assert found["RMSE"][0] == pytest.approx(12.5**0.5)
     # The squares 1, 9, 4, 36 have a variance of 769 / 3.
     assert found["RMSE"][1] == pytest.approx((769 / 3 / 4) ** 0.5 / (2 * 12.5**0.5))
-    assert found["coverage"] == pytest.approx([0.5, 0.25]), "of 1 and of −2, at its end"
+    assert found["coverage"] == pytest.approx([0.5, wilson(0.5, 4)]), "of 1 and of −2, at its end"
     assert found["width"] == pytest.approx([4, 0])
-    assert found["best"] == [1, 0]
+    assert found["best"] == pytest.approx([1, wilson(1, 4)])
 
 
 @pytest.mark.parametrize("skewed", [False, True])
@@ -48,7 +62,7 @@ def test_the_best_of_a_study_is_nearest_to_what_it_estimates():
         [errors([1, -5, 2]), errors([-2, 1, 2], name="ipw", estimand="ATE, two arms")]
     )
     found = over_studies(table)
-    assert of(found)["best"] == pytest.approx([2 / 3, (2 / 9 / 3) ** 0.5]), "one of them a tie"
+    assert of(found)["best"] == pytest.approx([2 / 3, wilson(2 / 3, 3)]), "one of them a tie"
     assert of(found, "ipw", "ATE, two arms")["best"][0] == pytest.approx(2 / 3)
     assert "coverage" not in of(found), "where no interval is stated, none covers"
 
@@ -60,10 +74,12 @@ def test_conditional_effects_have_an_r2_and_the_coverage_of_their_intervals():
     found = of(over_studies(pd.concat([r2, share])), "s", "CATE")
     assert found["R²"] == pytest.approx([0.3, 0.2])
     assert found["coverage"] == pytest.approx([0.85, 0.05])
-    assert found["best"] == pytest.approx([0.5, 0.125**0.5])
+    assert found["best"] == pytest.approx([0.5, wilson(0.5, 2)])
     true = r2.assign(metric="R², truth", value=[0.9, 0.9, 0.8, 0.8])
     both = over_studies(pd.concat([r2, true]))
-    assert of(both, "s", "CATE") == {"R², truth": [0.9, 0.0], "best": [1.0, 0.0]}
+    assert list(of(both, "s", "CATE")) == ["R², truth", "best"]
+    assert of(both, "s", "CATE")["R², truth"] == [0.9, 0.0]
+    assert of(both, "s", "CATE")["best"] == pytest.approx([1, wilson(1, 2)])
 
 
 def test_one_study_has_no_summary():
@@ -80,7 +96,17 @@ def test_the_spread_of_a_metric_stays_within_what_is_possible():
     assert found["value"] < found["upper"] < 1
 
 
+def test_levels_are_summarised_apart_and_stand_as_they_came():
+    runs = {2.0: errors([1.0, 3.0], -2, 2), 0.5: errors([0.0, 9.0, 1.0], -1, 1)}
+    table = by_level(pd.concat(runs, names=["power"]), "power")
+    assert table["power"].tolist() == [2.0, 0.5]
+    for (_, row), run in zip(table.iterrows(), runs.values(), strict=True):
+        alone = of(over_studies(run))
+        assert [row["coverage"], row["error of coverage"]] == alone["coverage"]
+        assert row["width"] == alone["width"][0]
+
+
 def test_words_have_two_digits_of_the_error():
     found = in_words(over_studies(errors([1.0, 3.0, -2.0, 6.0])), {"t": "T-learner"})
     assert found.loc[("T-learner", "ATE"), "bias"] == "2.0 ± 1.7"
-    assert found.loc[("T-learner", "ATE"), "best"] == "1.00 ± 0.00"
+    assert found.loc[("T-learner", "ATE"), "best"] == "1.00 ± 0.12"

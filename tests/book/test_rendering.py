@@ -1,0 +1,64 @@
+"""What is staged is rendered: links by the name of a page, citations without a bibliography."""
+
+import nbformat
+import pytest
+
+from lib.book.building import build
+from lib.book.editions import BOOK, Book
+from lib.book.rendering import Site
+
+
+@pytest.fixture
+def staged(tiny_book, tmp_path):
+    def stage(**pages):
+        site = Site(tmp_path / "staging", "A & B", book=tiny_book)
+        site.pages |= {f"{name}.md": text for name, text in pages.items()}
+        return site
+
+    return stage
+
+
+LINKS = {
+    "[a](start.md)": "[a](/start.md)",
+    "[a `b`](../folder/start.ipynb)": "[a `b`](/start.md)",
+    "[a](start.md#there)": "[a](/start.md#there)",
+    "[a](moon.ipynb#there) and [b](start.md)": "a and [b](/start.md)",
+    "![a](start.md)": "![a](start.md)",
+    "[a](https://example.org/start.html)": "[a](https://example.org/start.html)",
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_links_are_resolved_by_the_name_of_the_page(staged, link):
+    assert staged(start="# Start", other=link)._linked("other.md") == LINKS[link]
+
+
+def test_code_of_a_notebook_is_left_alone(staged):
+    site = staged()
+    cells = [
+        nbformat.v4.new_markdown_cell("[a](moon.md) {cite:t}`x`", id="a"),
+        nbformat.v4.new_code_cell("'[a](moon.md) {cite:t}`x`'", id="b"),
+    ]
+    site.pages["page.ipynb"] = nbformat.writes(nbformat.v4.new_notebook(cells=cells))
+    told, code, references = nbformat.reads(site._linked("page.ipynb"), 4).cells
+    assert told.source == "a {footcite:t}`x`"
+    assert code.source == "'[a](moon.md) {cite:t}`x`'"
+    assert references.source == "## References\n\n```{footbibliography}\n```"
+    site.pages["bibliography.md"] = "# Bibliography"
+    told, *_, last = nbformat.reads(site._linked("page.ipynb"), 4).cells
+    assert told.source == "a {cite:t}`x`"
+    assert last.cell_type == "code"
+
+
+def test_a_book_of_some_of_the_prose_is_rendered_without_a_warning(tmp_path):
+    book = Book()
+    book.built, book.executed, book.editions = (tmp_path / name for name in "bec")
+    book.editions.mkdir()
+    (book.editions / "course.yml").write_text(
+        "title: A course\nabout: x\npages: [introduction, architecture]"
+    )
+    assert build("course", book=book).problems == []
+    page = (book.built / "course" / "introduction.html").read_text()
+    assert "A course" in page
+    assert "References" in page, "no page has the bibliography, so each has its own"
+    assert not list(BOOK.built.glob("course/architecture.html"))

@@ -1,0 +1,177 @@
+"""A sweep gives its whole grid, whatever happened on the way; a comparison says what differs."""
+
+import signal
+import subprocess
+import sys
+
+import nbformat
+import pandas as pd
+import pytest
+
+from lib import ROOT
+from lib.book.editions import Run
+from lib.book.running import execute
+from lib.book.runs import compare, curves, find_runs, show, sweep
+from lib.errors import InputError
+
+TOTAL = """\
+import time
+from lib.book.recorded import number
+time.sleep(pause)
+assert n != 13, "an unlucky number"
+number("total", n * seed, "apples", standard_error=0.5)
+number("root", n**0.5)
+"""
+PARAMETERS = "n: int = 3  # terms\nseed: int = 1\npause: float = 0.0\nnames: list[str] = []"
+
+
+@pytest.fixture
+def book(tiny_book, monkeypatch):
+    """The tiny book, with a notebook that records two numbers."""
+    tiny_book.add_notebook("totals", PARAMETERS, TOTAL)
+    # The tiny book has a folder of the name lib, and its kernels start beside it.
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return tiny_book
+
+
+def test_a_sweep_tabulates_the_numbers_of_every_combination(book):
+    folder, problems = sweep("totals", {"n": ["4", "9", "04"], "seed": ["1", "2"]}, book=book)
+    assert problems == []
+    table = pd.read_csv(folder / "numbers.csv")
+    same = pd.read_parquet(folder / "numbers.parquet").drop(columns="unit")
+    pd.testing.assert_frame_equal(table.drop(columns="unit"), same)
+    totals = table[table["number"] == "total"]
+    assert totals[["n", "seed", "value"]].to_numpy().tolist() == [
+        [4, 1, 4],
+        [4, 2, 8],
+        [9, 1, 9],
+        [9, 2, 18],
+    ]
+    assert set(totals["unit"]) == {"apples"} and set(totals["standard_error"]) == {0.5}
+    page = (folder / "index.html").read_text()
+    assert "was run 4 times" in page and "total" in page
+    assert (folder / "sweep.png").stat().st_size > 5_000
+    listed = (book.runs / "index.html").read_text()
+    assert listed.count("total: 4.00 ± 0.50 apples") == 1
+    assert "sweep,totals" in listed
+    assert sorted(find_runs(book)) == sorted(
+        ["totals,n=4", "totals,n=4,seed=2", "totals,n=9", "totals,n=9,seed=2"]
+    )
+
+
+def test_what_fails_is_named_at_the_end_and_stops_nothing(book):
+    folder, problems = sweep("totals", {"n": ["13", "1"], "names": ["[a, b]"]}, book=book)
+    (problem,) = problems
+    assert problem.startswith("totals,n=13,names=")
+    assert problem.endswith(": cell 2 of 2: AssertionError: an unlucky number")
+    table = pd.read_csv(folder / "numbers.csv")
+    assert set(table["n"]) == {1}
+    assert set(table["names"]) == {"['a', 'b']"}
+    assert "What failed" in (folder / "index.html").read_text()
+
+
+def test_bad_input_is_refused_in_one_sentence(book):
+    for grid, message in [
+        ({"n": []}, "parameter 'n' needs a value at least"),
+        ({"n": ["1"] * 101, "seed": ["1"] * 100}, "at most 10,000 runs: found 10100"),
+        ({"moon": ["1"]}, "parameter 'moon' is unknown"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            sweep("totals", grid, book=book)
+    assert not book.runs.exists()
+    with pytest.raises(
+        InputError, match="recorded number 'mean' is unknown: expected one of total"
+    ):
+        sweep("totals", {"n": ["1"]}, numbers=["mean"], book=book)
+    assert sweep("sums", {"n": ["1"]}, book=book) == (
+        None,
+        ["no run of sums.ipynb has recorded a number"],
+    )
+
+
+def test_a_sweep_that_was_killed_goes_on_and_ends_as_if_nothing_had_been(book):
+    grid = {"n": [str(n) for n in range(1, 7)], "pause": ["0.3"]}
+    program = (
+        "from pathlib import Path\nfrom lib.book.editions import Book\n"
+        "from lib.book.runs import sweep\n"
+        f"sweep('totals', {grid!r}, workers=1, book=Book(Path({str(book.root)!r})))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    ) as process:
+        done = 0
+        for line in process.stderr:
+            done += "done in" in line
+            if done == 2:
+                process.send_signal(signal.SIGKILL)
+                break
+    before = {path: path.stat().st_mtime_ns for path in book.runs.glob("*/totals.ipynb")}
+    assert len(before) == 2
+    folder, problems = sweep("totals", grid, book=book)
+    assert problems == []
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items()), "run once"
+    found = (folder / "numbers.csv").read_bytes(), (folder / "numbers.parquet").read_bytes()
+    book.runs = book.root / "elsewhere"
+    folder, _ = sweep("totals", grid, book=book)
+    assert found == (
+        (folder / "numbers.csv").read_bytes(),
+        (folder / "numbers.parquet").read_bytes(),
+    )
+
+
+def test_curves_average_over_seeds_and_state_intervals_of_95_per_cent():
+    table = pd.DataFrame(
+        {
+            "seed": [1, 2, 1],
+            "n": [10, 10, 20],
+            "number": "total",
+            "value": [1.0, 3.0, 5.0],
+            "unit": "apples",
+            "standard_error": [0.1, 0.1, 0.5],
+        }
+    )
+    (axes,) = curves(table, ["seed", "n"]).axes
+    assert axes.get_ylabel() == "apples"
+    (bars,) = (one for one in axes.collections)
+    ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
+    # The standard error of the mean of 1 and 3 is 1.
+    assert ends == [
+        pytest.approx([2 - 1.96, 2 + 1.96]),
+        pytest.approx([5 - 1.96 * 0.5, 5 + 1.96 * 0.5]),
+    ]
+
+
+def test_a_comparison_says_what_differs_in_and_out(book):
+    runs = [Run(book.notebook("totals"), values={"n": n, "seed": 2}, book=book) for n in (100, 103)]
+    assert execute(runs) == []
+    folder, problems = compare([run.page for run in runs], book)
+    assert problems == []
+    page = (folder / "index.html").read_text()
+    assert "<code>n</code>" in page and "<code>seed</code>" not in page
+    assert "200.00 ± 0.50 apples" in page and "206.00 ± 0.50 apples" in page
+    # 6 / sqrt(0.5² + 0.5²) = 8.5
+    assert "<td>+6</td>" in page and "<td>+8.5</td>" in page
+    with pytest.raises(InputError, match="run 'moon' is unknown: expected one of totals,n=103"):
+        compare(["totals,n=100,seed=2", "moon"], book)
+    with pytest.raises(InputError, match="two runs at least"):
+        compare([runs[0].page, str(runs[0].output.parent)], book)
+
+
+def test_a_damaged_record_is_as_none(book):
+    run = Run(book.notebook("totals"), book=book)
+    assert execute([run]) == []
+    run.output.with_suffix(".json").write_text("{")
+    assert find_runs(book) == {}
+    assert show(book) == []
+    assert "There is none yet" in (book.runs / "index.html").read_text()
+
+
+def test_a_page_of_a_run_has_its_box_and_downloads(book):
+    run = Run(book.notebook("totals"), values={"names": ["<b>", "x'y"]}, book=book)
+    assert execute([run]) == []
+    assert show(book, run) == []
+    page = (run.output.parent / "index.html").read_text()
+    assert "&lt;b&gt;" in page and "<b>'" not in page, "names from data are no HTML"
+    assert "by a run of its own" in page
+    source = run.output.parent / "downloads" / f"{run.page}-source.ipynb"
+    assert nbformat.read(source, 4) == nbformat.read(book.notebook("totals"), 4)
