@@ -144,7 +144,7 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
     """Draw recorded numbers against the first parameter that was swept and is no seed.
 
     `table` has the columns that :func:`sweep` writes. Seeds are averaged over, and an interval of
-    95 % is that of their mean; where there is one run, it is that of its own standard error.
+    95 % is that of their mean; where runs do not differ, it is that of their own standard error.
     """
     seeds = [name for name in swept if name.endswith("seed")]
     x, *others = [name for name in swept if name not in seeds] or seeds
@@ -154,15 +154,16 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
         value=("value", "mean"), unit=("unit", "first"), error=("standard_error", "first")
     )
     several = runs["value"].sem()
-    reach = NORMAL * several.where(runs.size() > 1, found["error"].astype(float)).fillna(0)
+    reach = NORMAL * several.where(several > 0, found["error"].astype(float)).fillna(0)
     drawn = found.assign(lower=found["value"] - reach, upper=found["value"] + reach).reset_index()
     drawn["panel"] = drawn["number"].str.replace("_", " ")
     drawn["series"] = [
         ", ".join(f"{name} = {row[name]}" for name in others) for _, row in drawn.iterrows()
     ]
     shape = plots.lines if pd.api.types.is_numeric_dtype(drawn[x]) else plots.intervals
-    options = {"look": {"marker": "o"}} if shape is plots.lines else {"shared": False}
-    return shape(drawn, x, f"What changes with {x}", **options)
+    look = {"look": {"marker": "o"}} if shape is plots.lines else {}
+    columns = 1 if drawn["panel"].nunique() <= 4 else 2
+    return shape(drawn, x, f"What changes with {x}", columns=columns, shared=False, **look)
 
 
 # --- Comparisons --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 from lib import ROOT
 from lib.__main__ import main
-from lib.book import building, editions
+from lib.book import building, editions, runs
 from lib.scm import Simulator, Specification
 
 RECORDS = """\
@@ -153,14 +153,15 @@ def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys):
     assert (shown.out, shown.err) == (f"the page is {page}\n", "")
 
 
-def test_a_sweep_and_a_comparison_say_where_their_page_is(book, capsys):
+def test_a_sweep_and_a_comparison_say_where_their_page_is(book, monkeypatch, capsys):
+    monkeypatch.setattr(runs, "show", lambda *arguments, **options: [])
     book.add_notebook("sums", "n: int = 3\nstep: int = 1", RECORDS)
     assert main(["sweep", "sums", "-p", "n", "4", "7", "-p", "step", "-1..0"]) == 0
     (folder,) = book.runs.glob("sweep*")
     assert capsys.readouterr().out == f"the page is {folder / 'index.html'}\n"
     assert len(pd.read_csv(folder / "numbers.csv")) == 4
     assert main(["compare", "sums,n=4,step=0", str(book.runs / "sums,n=7,step=-1")]) == 0
-    (folder,) = book.runs.glob("comparison*")
+    folder = book.runs / "comparison,sums,n=4,step=0,sums,n=7,step=-1"
     assert capsys.readouterr().out == f"the page is {folder / 'index.html'}\n"
 
 
