@@ -35,7 +35,7 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
 
     table = (tiny_book.executed / "mixed" / "status_table.md").read_text()
     assert "| `broken` | **failed** |  |  | `broken` |" in table
-    assert "| [`sums`](sums.ipynb) | complete |" in table
+    assert "| [`sums`](executed/default/sums.ipynb) | complete |" in table
     assert "$ python -m lib run sums\n" in table
 
     assert build("default", render=False, book=tiny_book).ran == ["small_sum"]
