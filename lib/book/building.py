@@ -71,7 +71,7 @@ def _render(edition: Edition, book: Book) -> list[str]:
         site.pages[f"{name}.md"] = path.read_text(encoding="utf-8").replace(included, table)
     for name, run in edition.runs.items():
         if read_record(run) and run.output.is_file():
-            site.add(name, run, f"edition {edition.name}")
+            site.add(name, run, f"edition {edition.name}", edition.titles[name])
         else:
             site.pages[f"{name}.md"] = (
                 f"# {name}\n\nThis page has failed, and has no earlier run.\n"

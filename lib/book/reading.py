@@ -13,6 +13,8 @@ from pybtex.database import parse_file
 from lib import ROOT
 
 _DIRECTIVE = re.compile(r"^:::\{(admonition|dropdown)\} (.*)\n((?:.*\n)*?):::$", re.MULTILINE)
+#: A link to the glossary: its words and, where these are inflected, the term.
+TERM = re.compile(r"\{term\}`([^`<]+?)(?: <[^`]+>)?`")
 _SOLUTION = re.compile(r"^:::\{dropdown\} Solution.*\n(?:.*\n)*?:::$", re.MULTILINE)
 #: Only after an empty line is what stands within HTML read as Markdown.
 _HTML = {
@@ -49,7 +51,7 @@ def plain(notebook: NotebookNode) -> NotebookNode:
         cell.source = re.sub(
             r"\{(?:cite:[pt]|numref|glue:text)\}`[^`]+`",
             lambda role: texts.get(role[0], role[0].removeprefix("{glue:text}")),
-            boxed,
+            TERM.sub(r"\1", boxed),
         )
     return result
 

@@ -2,7 +2,8 @@
 
 What is rendered is staged in a folder of its own: executed notebooks and prose, beside the assets
 and settings of the book. So editions and runs do not get into each other's way. Links are resolved
-by the name of the page; a link to a page that is not there becomes its text.
+by the name of the page; a link to a page that is not there becomes its text, and so does a term
+where there is no glossary.
 """
 
 import html
@@ -22,7 +23,7 @@ import yaml
 from lib import ROOT
 from lib.book.editions import BOOK, Book, Run
 from lib.book.parameters import as_source, read_notebook
-from lib.book.reading import plain, student
+from lib.book.reading import TERM, plain, student
 from lib.book.recorded import Number
 from lib.book.running import read_record
 from lib.files import writable
@@ -60,13 +61,18 @@ class Site:
     pages: dict[str, str] = field(default_factory=dict)  # by file: Markdown, or a notebook as JSON
     files: dict[str, bytes] = field(default_factory=dict)  # to be there beside the pages
 
-    def add(self, name: str, run: Run, made_by: str) -> None:
+    def add(self, name: str, run: Run, made_by: str, title: str = "") -> None:
         """Add an executed page, with a box below its parameters, and what the box offers.
+
+        A title, if there is one, stands in place of the notebook's own.
 
         The box has the parameters in a form that writes the command for other values, the recorded
         numbers, the notebook for downloading, and when and how the page was made, and by what.
         """
         executed, parameters = read_notebook(run.output)
+        first = executed.cells[0]
+        if title and first.cell_type == "markdown":
+            first.source = re.sub(r"^# .*", lambda _: f"# {title}", first.source)
         source, _ = read_notebook(run.notebook)
         downloads = {"": plain(executed), "-source": source, "-student": student(source)}
         folder = PurePosixPath(name).parent / "downloads"
@@ -138,6 +144,7 @@ class Site:
 
         def linked(text: str) -> str:
             text = _LINK.sub(resolved, text)
+            text = text if "glossary" in files else TERM.sub(r"\1", text)
             return text if "bibliography" in files else text.replace("{cite:", "{footcite:")
 
         if notebook is None:

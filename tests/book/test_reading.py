@@ -103,6 +103,10 @@ def test_every_work_can_be_cited():
         assert re.fullmatch(r"[^{}\\]+", read(f"{{cite:p}}`{key}`"))
 
 
+def test_terms_of_the_glossary_read_as_text():
+    assert read("{term}`Overlap` of {term}`covariates <covariate>`.") == "Overlap of covariates."
+
+
 def test_unknown_references_stay_as_they_are():
     for role in ["{cite:p}`nobody1900nothing`", "{numref}`fig-of-another-chapter`"]:
         assert read(role) == role

@@ -4,8 +4,9 @@ import nbformat
 import pytest
 
 from lib.book.building import build
-from lib.book.editions import BOOK, Book
+from lib.book.editions import BOOK, Book, Run
 from lib.book.rendering import Site
+from lib.book.running import run_page
 
 
 @pytest.fixture
@@ -31,6 +32,27 @@ LINKS = {
 @pytest.mark.parametrize("link", LINKS)
 def test_links_are_resolved_by_the_name_of_the_page(staged, link):
     assert staged(start="# Start", other=link)._linked("other.md") == LINKS[link]
+
+
+def test_terms_are_text_where_there_is_no_glossary(staged):
+    text = "{term}`overlap` of {term}`covariates <covariate>`, `{term}`"
+    assert staged(other=text)._linked("other.md") == "overlap of covariates, `{term}`"
+    assert staged(other=text, glossary="# Glossary")._linked("other.md") == text
+
+
+def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
+    run = Run(tiny_book.notebook("sums"), tiny_book.page("sums"), {}, book=tiny_book)
+    run_page(run)
+    site = Site(tiny_book.built, "", book=tiny_book)
+    for name, title in {"own": "", "other": r"A \1 & more"}.items():
+        site.add(name, run, "a test", title)
+    headings = [
+        nbformat.reads(text, 4).cells[0].source
+        for text in [*site.pages.values(), site.files["downloads/sums.ipynb"].decode()]
+    ]
+    own, other, download = headings
+    assert own == "# sums of 3\n{n}"
+    assert other == download == "# A \\1 & more\n{n}"
 
 
 def test_code_of_a_notebook_is_left_alone(staged):
