@@ -114,6 +114,15 @@ SMALL = {
         "seed": 1,
         "sample": 2,
     },
+    "theory": {
+        "n_samples": 2_000,
+        "heterogeneity": 2_000.0,
+        "chance_with": 0.7,
+        "chance_without": 0.4,
+        "enough": 50_000.0,
+        "n_studies": 5,
+        "seed": 1,
+    },
     "worlds": {
         "n_samples": 1_000,
         "horizon": 5,
