@@ -83,8 +83,7 @@ def publish(folder: str | os.PathLike, description: Description) -> Path:
 def croissant(folder: Path, description: Description) -> dict:
     """Return the Croissant metadata of a folder of Parquet tables, as JSON-LD.
 
-    Values of a list are `repeated`; Croissant 1.0 has no lists of lists, and a column
-    of those is described as text.
+    Croissant 1.0 has no lists of lists: a column of those is described as text.
     """
     files, records = [], []
     for table, meanings in description.columns.items():

@@ -1,4 +1,8 @@
-"""Do the two oracles of every published truth agree? What error tests ask of tasks and worlds."""
+"""Do the oracles agree? What the error tests of the book ask of tasks and worlds.
+
+Every published truth has two oracles: labels and :mod:`lib.ccr.reader`, exact quantities and
+:mod:`lib.ccr.brute_force`, both sides of the composition theorem.
+"""
 
 import itertools
 import math

@@ -31,7 +31,8 @@ every state of the noise.
 
 References
 ----------
-.. [1] Tian, J. and Pearl, J. (2000). Annals of Mathematics and Artificial Intelligence 28, 287-313.
+.. [1] Tian, J. and Pearl, J. (2000). Probabilities of causation: bounds and
+   identification. Annals of Mathematics and Artificial Intelligence 28, 287-313.
 """
 
 import itertools

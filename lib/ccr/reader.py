@@ -1,7 +1,8 @@
 """The second oracle: a reader that sees the text of a prompt and nothing else.
 
-It shares no code with what wrote the prompt, save the patterns by which a theme recognises its own
-words. What it does not understand, it refuses.
+It takes the rules and facts from the sentences, rebuilds the world that they tell, and answers the
+question. What it does not understand, it refuses. It shares no code with what wrote the prompt,
+save the patterns by which a theme recognises its own words.
 """
 
 import itertools

@@ -24,7 +24,8 @@ true answers to the very same samples are known, so that luck is taken out:
 
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
-expects the same, has no variance at all for a reasoner without fault, and is what is compared.
+expects the same, has no variance at all for a reasoner without fault, and is what is compared. To a
+difference that does not depend on the samples, such as none at all, it adds their luck.
 (``luck=True`` leaves the estimate as it is, as the reference implementation does.)
 
 **Internal consistency** compares a reasoner with itself only: along a path of the cut
@@ -38,7 +39,8 @@ wrong one everywhere, and its rate is told as well.
 
 References
 ----------
-.. [1] Maasch, J. R. M. A. et al. (2025). ICML 2025, arXiv:2503.04556.
+.. [1] Maasch, J. R. M. A. et al. (2025). Compositional causal reasoning evaluation in language
+   models. ICML 2025, arXiv:2503.04556.
 .. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
 """
 

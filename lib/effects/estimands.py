@@ -7,8 +7,10 @@ conditional effect, an estimand is a weighting :math:`h` of subjects,
 
 References
 ----------
-.. [1] Li, F., Morgan, K. L. and Zaslavsky, A. M. (2018). JASA 113(521).
-.. [2] Crump, R. K. et al. (2009). Biometrika 96(1).
+.. [1] Li, F., Morgan, K. L. and Zaslavsky, A. M. (2018). Balancing covariates via propensity
+   score weighting. Journal of the American Statistical Association 113(521).
+.. [2] Crump, R. K. et al. (2009). Dealing with limited overlap in estimation of average
+   treatment effects. Biometrika 96(1).
 """
 
 from collections.abc import Callable

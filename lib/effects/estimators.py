@@ -13,12 +13,17 @@ Below, :math:`\mu_a(z)` models the outcome in arm a, :math:`m(z)` the outcome in
 References
 ----------
 .. [1] Johansson, F. D. (2024). IncomeSCM. arXiv:2405.16069, Appendix E.
-.. [2] Künzel, S. R. et al. (2019). PNAS 116(10).
+.. [2] Künzel, S. R. et al. (2019). Metalearners for estimating heterogeneous treatment effects
+   using machine learning. PNAS 116(10).
 .. [3] Nie, X. and Wager, S. (2021). Quasi-oracle estimation of heterogeneous treatment effects.
-.. [4] Kennedy, E. H. (2023). Electronic Journal of Statistics 17(2).
-.. [5] Chernozhukov, V. et al. (2018). The Econometrics Journal 21(1).
-.. [6] Li, F., Morgan, K. L. and Zaslavsky, A. M. (2018). JASA 113(521).
-.. [7] Abadie, A. and Imbens, G. W. (2006). Econometrica 74(1), Theorem 7.
+.. [4] Kennedy, E. H. (2023). Towards optimal doubly robust estimation of heterogeneous causal
+   effects. Electronic Journal of Statistics 17(2).
+.. [5] Chernozhukov, V. et al. (2018). Double/debiased machine learning for treatment and
+   structural parameters. The Econometrics Journal 21(1).
+.. [6] Li, F., Morgan, K. L. and Zaslavsky, A. M. (2018). Balancing covariates via propensity
+   score weighting. Journal of the American Statistical Association 113(521).
+.. [7] Abadie, A. and Imbens, G. W. (2006). Large sample properties of matching estimators for
+   average treatment effects. Econometrica 74(1), Theorem 7.
 """
 
 import numpy as np

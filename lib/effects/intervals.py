@@ -2,7 +2,8 @@ r"""Intervals of estimators: the influence of subjects, the bootstrap, and studi
 
 References
 ----------
-.. [1] Stefanski, L. A. and Boos, D. D. (2002). The calculus of M-estimation. Am. Statistician 56.
+.. [1] Stefanski, L. A. and Boos, D. D. (2002). The calculus of M-estimation. The American
+   Statistician 56(1).
 .. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
 """
 

@@ -125,8 +125,9 @@ def evaluate(
     outcome or its square.
 
     The metric `error` is the estimated average less the true one of the same estimand; its ends are
-    those of the interval that the estimator states, less the truth. Of stated intervals of
-    conditional effects, `coverage` is the share that holds the true effect, `width` the mean width.
+    those of the interval that the estimator states, less the truth, so that it covers if 0 lies
+    between them. Of stated intervals of conditional effects, `coverage` is the share that holds the
+    true effect, and `width` their mean width.
     """
     averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.

@@ -6,8 +6,10 @@ other half, the validation subjects, by what was seen of them: lower is better.
 References
 ----------
 .. [1] Nie, X. and Wager, S. (2021). Quasi-oracle estimation of heterogeneous treatment effects.
-.. [2] Alaa, A. and van der Schaar, M. (2019). Validating causal inference models. ICML, Theorem 2.
-.. [3] Mahajan, D. et al. (2024). Empirical analysis of model selection. ICLR.
+.. [2] Alaa, A. and van der Schaar, M. (2019). Validating causal inference models via influence
+   functions. ICML, Theorem 2.
+.. [3] Mahajan, D. et al. (2024). Empirical analysis of model selection for heterogeneous causal
+   effect estimation. ICLR.
 """
 
 import copy
@@ -80,10 +82,13 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
     Examples
     --------
     >>> known = Nuisances(*(np.array([v]) for v in (1.0, 3.0, 2.0, 0.5)))
-    >>> criteria(known, np.array([1]), np.array([4.0]), pd.DataFrame({"mine": [3.0]}))["R-loss"]
-    candidate
-    mine    0.25
-    Name: R-loss, dtype: float64
+    >>> criteria(known, np.array([1]), np.array([4.0]), pd.DataFrame({"mine": [3.0]})).iloc[0]
+    factual fit             NaN
+    plug-in                1.00
+    R-loss                 0.25
+    DR-loss                1.00
+    influence function   -19.50
+    Name: mine, dtype: float64
     """
     control, treated, mean, e = (column[:, None] for column in nuisances)
     a, y = np.asarray(treatment, dtype=float)[:, None], np.asarray(outcome)[:, None]

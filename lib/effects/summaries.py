@@ -22,7 +22,8 @@ References
 ----------
 .. [1] Morris, T. P., White, I. R. and Crowther, M. J. (2019). Using simulation studies to evaluate
    statistical methods. Statistics in Medicine 38(11), Table 6.
-.. [2] Wilson, E. B. (1927). Journal of the American Statistical Association 22(158).
+.. [2] Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference.
+   Journal of the American Statistical Association 22(158).
 """
 
 import math
