@@ -38,12 +38,6 @@ def build(
 
     A problem is a page that failed, or a warning of the renderer. In place of a page that has no
     good run, the book says so. With `force`, pages that are up to date are run, too.
-
-    Examples
-    --------
-    >>> build(workers=0)
-    Traceback (most recent call last):
-    lib.errors.InputError: workers must be a whole number of at least 1: found 0
     """
     check_count("workers", workers, least=1)
     made = load_edition(edition, book)

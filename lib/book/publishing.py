@@ -21,7 +21,6 @@ import yaml
 from pyarrow import types
 
 from lib import ROOT
-from lib.book.markdown import markdown_table
 from lib.errors import InputError, check
 from lib.files import write_text
 
@@ -83,8 +82,7 @@ def publish(folder: str | os.PathLike, description: Description) -> Path:
 def croissant(folder: Path, description: Description) -> dict:
     """Return the Croissant metadata of a folder of Parquet tables, as JSON-LD.
 
-    Values of a list are `repeated`; Croissant 1.0 has no lists of lists, and a column
-    of those is described as text.
+    Croissant 1.0 has no lists of lists: a column of those is described as text.
     """
     files, records = [], []
     for table, meanings in description.columns.items():
@@ -135,9 +133,12 @@ def card(folder: Path, description: Description) -> str:
         largest = max(largest, file.metadata.num_rows)
         key = ", ".join(f"`{column}`" for column in description.keys.get(table, ()))
         rows = f"{file.metadata.num_rows:,} rows" + (f", identified by {key}." if key else ".")
-        columns = [(f"`{c.name}`", c.type, meanings[c.name]) for c in file.schema_arrow]
-        parts += [f"## `{table}.parquet`", rows]
-        parts.append(markdown_table(["column", "type", "meaning"], columns))
+        lines = ["| column | type | meaning |", "| --- | --- | --- |"]
+        for c in file.schema_arrow:
+            # Escaped, because a bar would end the cell, even in code.
+            name, meaning = (text.replace("|", "\\|") for text in (c.name, meanings[c.name]))
+            lines.append(f"| `{name}` | {c.type} | {meaning} |")
+        parts += [f"## `{table}.parquet`", rows, "\n".join(lines)]
     if description.cite:
         parts.append(f"## To cite\n\n```bibtex\n{description.cite.strip()}\n```")
     head = {

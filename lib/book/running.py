@@ -1,10 +1,9 @@
 """Running pages: papermill executes notebooks, with a record of what went in.
 
-A page is a pair of files: the executed notebook and its *run record* (JSON), which
-holds digests of all that went in, times, versions and the command that repeats the
-run. A page is up to date if every digest in its record is still the same. A notebook
-that fails never replaces a good page: it is kept beside it as `<page>.failed.ipynb`,
-so that one can open it and look.
+A page is a pair of files: the executed notebook and its *run record* (JSON), which holds digests of
+all that went in, times, versions and the command that repeats the run. A page is up to date if
+every digest is still the same. A notebook that fails never replaces a good page: it is kept beside
+it as `<page>.failed.ipynb`.
 """
 
 import contextlib

@@ -96,12 +96,6 @@ def sweep(
     What is there already is not run again, and a run that fails stops no other. The folder that is
     returned has a table of the recorded numbers, tidy, as CSV and as Parquet, and a page with a
     figure of the `numbers` named, or of all. Problems are returned, too.
-
-    Examples
-    --------
-    >>> sweep("worlds", {"seed": []})
-    Traceback (most recent call last):
-    lib.errors.InputError: parameter 'seed' needs a value at least: found []
     """
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
@@ -174,12 +168,6 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
 
     `names` are those of folders in `runs`. Differences are those from the first run, also in
     standard errors, as of independent runs. Returns the folder of the page, and problems.
-
-    Examples
-    --------
-    >>> compare(["moon"])
-    Traceback (most recent call last):
-    lib.errors.InputError: a comparison needs two runs at least: found ['moon']
     """
     names = list(dict.fromkeys(Path(name).name for name in names))
     check(len(names) > 1, "a comparison needs two runs at least", names)

@@ -1,8 +1,7 @@
 """Do the oracles agree? What the error tests of the book ask of tasks and worlds.
 
-Every published truth has two oracles: labels and :mod:`lib.ccr.reader`, exact
-quantities and :mod:`lib.ccr.brute_force`, both sides of the composition theorem,
-and exact quantities and shares among samples.
+Every published truth has two oracles: labels and :mod:`lib.ccr.reader`, exact quantities and
+:mod:`lib.ccr.brute_force`, both sides of the composition theorem.
 """
 
 import itertools
@@ -21,14 +20,7 @@ from lib.errors import check_count
 
 
 def disagreements(tasks: Tasks) -> pd.DataFrame:
-    """Return the prompts that the reader answers unlike the label, with its answer as `read`.
-
-    Examples
-    --------
-    >>> from lib.ccr import generate
-    >>> len(disagreements(generate("candy_party", n_per_bcc=[3, 2], n_samples=5)))
-    0
-    """
+    """Return the prompts that the reader answers unlike the label, with its answer as `read`."""
     rows = []
     for task in tasks.tasks:
         # Sample by sample, because the reader remembers the rules of a few contexts only.
@@ -42,13 +34,12 @@ def disagreements(tasks: Tasks) -> pd.DataFrame:
 def largest_errors(world: World) -> dict[str, float]:
     r"""Return how far the exact quantities, and the composition theorem, are from enumeration.
 
-    The first, `exact`, is the largest difference in any quantity of any pair. The second is
+    The first, `exact`, is the largest difference in any quantity of any pair. The second is, with
+    every PNS from :mod:`lib.ccr.brute_force`, which does not know the theorem,
 
     .. math::
         \mathtt{composition} = \max_{\text{paths}} \left| \prod_{(x, y) \in \text{path}}
-        \mathrm{PNS}(x, y) - \mathrm{PNS}(\text{root}, \text{leaf}) \right|,
-
-    with every PNS from :mod:`lib.ccr.brute_force`, which does not know the theorem.
+        \mathrm{PNS}(x, y) - \mathrm{PNS}(\text{root}, \text{leaf}) \right|.
     """
     enumerated = enumerated_quantities(world)
     difference = (exact_quantities(world) - enumerated).abs().to_numpy().max()
@@ -62,8 +53,6 @@ def largest_errors(world: World) -> dict[str, float]:
 
 def golden_quantities() -> pd.DataFrame:
     """Return every PNS of the golden worlds, and every product that is a global one, found twice.
-
-    Of a product, `exact` and `enumerated` are made of such factors.
 
     Examples
     --------

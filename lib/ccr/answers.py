@@ -1,10 +1,8 @@
 """Answers: what a reasoner says to the prompts of a set of tasks.
 
-Everywhere in this book the answers to a set of tasks are a list of grids, one a task, of
-whole numbers by question and sample: 1 for yes, 0 for no, and :data:`UNPARSEABLE` for
-words that say neither. What stands at a prompt that was not asked does not matter. The
-words of a language model become such numbers by :func:`parse`, which is strict: a guess
-at what was meant would be credit, or blame, that the model did not earn.
+Everywhere in this book the answers to a set of tasks are a list of grids, one a task, of whole
+numbers by question and sample: 1 for yes, 0 for no, and :data:`UNPARSEABLE` for words that say
+neither. What stands at a prompt that was not asked does not matter.
 
 Prompts leave, and answers come back, as plain lines of JSON, known by their ids::
 
@@ -43,10 +41,9 @@ class _Line(BaseModel):
 def parse(text: str) -> int:
     r"""Read yes or no from the words of a reasoner: 1, 0, or else `UNPARSEABLE`.
 
-    A text answers with its first word, if punctuation, *because*, *since* or the end
-    follows it, or with a last line such as *Answer: no*. Case and the marks of
-    Markdown do not matter. All else is unparseable, and so is a text whose first word
-    and last line disagree.
+    A text answers with its first word, if punctuation, *because*, *since* or the end follows it, or
+    with a last line such as *Answer: no*. Case and marks of Markdown do not matter. All else is
+    unparseable: a guess would be credit, or blame, that a model did not earn.
 
     Examples
     --------
@@ -87,8 +84,7 @@ def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: str | os.Pa
 def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
     """Read the answers to all prompts from lines of JSON, in any order.
 
-    Each line is an object with the `id` of a prompt and the words of its `answer`; other keys
-    are ignored, and so are empty lines. A missing, extra or second answer is refused.
+    Other keys and empty lines are ignored. A missing, extra or second answer is refused.
     """
     path, said = Path(path), []
     with reading(path):
@@ -103,16 +99,7 @@ def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
 
 
 def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str) -> list[np.ndarray]:
-    """Return pairs of a prompt's id and the words said to it as answers, one to every prompt.
-
-    Examples
-    --------
-    >>> from lib.ccr import generate
-    >>> tasks = generate("candy_party", [2], n_samples=3)
-    >>> said = [(prompt["id"], "Yes.") for prompt in tasks.prompts()]
-    >>> [grid.shape for grid in matched(tasks, said, "this example")]
-    [(4, 3)]
-    """
+    """Return pairs of a prompt's id and the words said to it as answers, one to every prompt."""
     ids, said = [prompt["id"] for prompt in tasks.prompts()], list(said)
     times = Counter(name for name, _ in said)
     for what, names in (

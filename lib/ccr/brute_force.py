@@ -1,8 +1,7 @@
 r"""The second oracle of the exact quantities: every state of the noise, one by one.
 
-A Boolean world of n nodes has :math:`2^n` states of its noise. In each, all that
-happens and all that would have happened is determined, so every quantity is a sum
-of probabilities of states, straight from its definition:
+In each of the :math:`2^n` states of n nodes, all that happens and all that would have happened is
+determined, so every quantity is a sum of probabilities of states, straight from its definition:
 
 .. math::
     \mathrm{PNS} = P(y_x \land \lnot y_{\lnot x}), \quad
@@ -26,15 +25,7 @@ MOST_NODES = 20
 
 
 def enumerated_quantities(world: World) -> pd.DataFrame:
-    """Return the quantities of every pair of the cut tree, by enumeration of at most 20 nodes.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> world = World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5])
-    >>> enumerated_quantities(world)["PNS"].round(3).tolist()
-    [0.8, 0.4, 0.5]
-    """
+    """Return what :func:`lib.ccr.exact.exact_quantities` does, for a world of at most 20 nodes."""
     n = world.chain.n_nodes
     if n > MOST_NODES:
         raise InputError(f"at most {MOST_NODES} nodes can be enumerated: found {n}")

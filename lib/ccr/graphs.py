@@ -1,12 +1,9 @@
 """Causal graphs in which effects compose: chains of biconnected components.
 
-A graph of CCR.GB is a chain of *biconnected components* (BCCs): parts that stay
-connected when any one node is taken out. Neighbouring components share one node,
-a *cutpoint*: all that the first part of the chain does to the last goes through
-it. Root, cutpoints and leaf, in order, span the *commutative cut tree* (CCT), the
-complete graph in which every path from root to leaf composes to the same effect.
-
-A component of n nodes is
+A graph of CCR.GB is a chain of *biconnected components* (BCCs): parts that stay connected when any
+one node is taken out. Neighbours share one node, a *cutpoint*: all that the first part of the chain
+does to the last goes through it. Root, cutpoints and leaf, in order, span the *commutative cut
+tree* (CCT), in which every path from root to leaf composes to the same effect. A component is
 
 - a *cycle*: 0 → 1 → … → n-1 and 0 → n-1;
 - a *wheel*: a hub 0 with an edge to every other node, and those as a cycle,
@@ -72,7 +69,7 @@ class Chain:
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes the graph has."""
+        """How many nodes there are."""
         return self.cut_tree[-1] + 1
 
     @property
@@ -113,9 +110,7 @@ class Chain:
         return 2 ** (len(self.n_per_bcc) - 1) - 1
 
     def compositions(self) -> Iterator[tuple[int, ...]]:
-        """Yield every path of the cut tree from root to leaf with at least two edges.
-
-        They come shortest first and one at a time: their number doubles with every component.
+        """Yield the paths of two edges or more from root to leaf of the cut tree, shortest first.
 
         Examples
         --------

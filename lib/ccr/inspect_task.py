@@ -1,25 +1,19 @@
 r"""The benchmark as a task of Inspect, so that any model that Inspect reaches can take it.
 
-Inspect [1]_ asks the model, retries, keeps a log, and shows how far it is::
+Inspect (UK AI Security Institute 2024, https://inspect.aisi.org.uk) asks the model, and logs it::
 
     inspect eval lib/ccr/inspect_task.py --model openai/gpt-4o \
         -T theme=flu_vaccine -T n_per_bcc=[4,4,4] -T n_tasks=5 -T n_samples=100 -T seed=0
 
-``-T`` takes every parameter of :func:`lib.ccr.generate`. Inspect itself reports the
-accuracy on every rung and the rate of unparseable answers. All other scores need all
-answers of a task together; they are computed from the log::
+``-T`` takes every parameter of :func:`lib.ccr.generate`. Inspect itself reports the accuracy on
+every rung and the rate of unparseable answers. All other scores are computed from the log, because
+they need all answers of a task together::
 
     tasks, answers = from_log("logs/….eval")
     Scores(tasks, answers).table
 
-With ``--epochs 3`` each prompt is asked three times and its scores are averaged. To ask
-less, lower `n_tasks` or `n_samples`: a prompt that is left out, as by Inspect's own
-``--limit``, breaks the pairs of which the quantities are made.
-
-References
-----------
-.. [1] UK AI Security Institute (2024). Inspect AI: framework for large language model
-   evaluations. https://inspect.aisi.org.uk
+With ``--epochs 3`` each prompt is asked three times and its scores are averaged. To ask less, lower
+`n_tasks` or `n_samples`: Inspect's own ``--limit`` breaks the pairs that quantities are made of.
 """
 
 import itertools
@@ -47,10 +41,7 @@ except ModuleNotFoundError as error:
 
 @task
 def ccr(theme: str = "candy_party", n_samples: int = 10, **parameters) -> Task:
-    """Ask a model every prompt of a set of tasks; the parameters are those of `generate`.
-
-    With three components, each sample has 16 prompts.
-    """
+    """Ask a model every prompt of a set of tasks; with three components, a sample has 16."""
     tasks = generate(theme, n_samples=n_samples, **parameters)
     samples = dataset.MemoryDataset(list(_samples(tasks)), name=f"ccr, {theme}")
     return Task(dataset=samples, solver=solver.generate(), scorer=yes_or_no())
@@ -85,9 +76,8 @@ def yes_or_no() -> scorer.Scorer:
 def from_log(path: str | os.PathLike) -> tuple[Tasks, list[np.ndarray]]:
     """Read what a model was asked, and what it answered, from a log of the task :func:`ccr`.
 
-    The tasks are generated again from the parameters in the log; each prompt must be,
-    word for word, what the model was given, and answered once in every epoch. Answers of
-    several epochs stand one behind another, as :class:`~lib.ccr.scoring.Scores` takes them.
+    The tasks are generated again from the parameters in the log; each prompt must be, word for
+    word, what the model was given, and answered once in every epoch.
     """
     path = Path(path)
     with reading(path):
@@ -107,7 +97,6 @@ def from_log(path: str | os.PathLike) -> tuple[Tasks, list[np.ndarray]]:
 
 
 def _samples(tasks: Tasks) -> Iterator[dataset.Sample]:
-    """Yield every prompt as a sample of Inspect that knows its rungs."""
     on_rung = {one.number: np.array(rungs(one)) for one in tasks.tasks}
     for prompt in tasks.prompts():
         place = {key: prompt[key] for key in ("task", "sample", "question")}

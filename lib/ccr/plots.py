@@ -1,8 +1,4 @@
-"""Figures of chains, of causal quantities, and of what reasoners make of them.
-
-Shapes and style are those of :mod:`lib.plots`. Root, cutpoints and leaf are coloured, because
-effects compose along them.
-"""
+"""Figures of chains, of causal quantities, and of what reasoners make of them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,10 +18,7 @@ RADIUS, STEP = 0.17, 0.52
 
 @drawn_quietly
 def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None = None) -> Figure:
-    """Draw a chain of components and, beside it, its cut tree, with the PNS of its edges if given.
-
-    Causes stand above their effects, and a node at the same height in both pictures.
-    """
+    """Draw a chain and, at the same heights, its cut tree, with the PNS of its edges if given."""
     places, tree = _places(chain), chain.cut_tree
     spine = {node: (-0.35, places[node][1]) for node in tree}
     bottom = places[chain.leaf][1]
@@ -94,10 +87,7 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
 
 @drawn_quietly
 def convergence(errors: pd.DataFrame) -> Figure:
-    """Draw the error of estimates against the number of samples, with the expected band.
-
-    Both axes logarithmic: an error that falls as one over the root of n is a straight line.
-    """
+    """Draw the error of estimates by the number of samples, with its band, on logarithmic axes."""
     expected = errors.rename(columns={"low": "lower", "high": "upper", "expected": "value"})
     parts = {"expected": expected, "measured": errors[["error"]].set_axis(["value"], axis=1)}
     table = pd.concat(parts, names=["series", "number of samples n"]).reset_index()
@@ -112,10 +102,7 @@ def convergence(errors: pd.DataFrame) -> Figure:
 
 @drawn_quietly
 def estimates(scores: Mapping[str, Scores]) -> Figure:
-    """Draw the ATE that answers amount to against the exact one, a panel for each reasoner.
-
-    One dot for every pair of every task; root and leaf stand out. Right is the dashed diagonal.
-    """
+    """Draw the ATE of answers against the exact one, one panel a reasoner, one dot a pair."""
     found = {name: one.quantities.query("quantity == 'ATE'") for name, one in scores.items()}
     table = pd.concat(found, names=["panel"]).reset_index("panel")
     table = table.rename(columns={"answers": "value", "exact": "exact ATE"})

@@ -1,8 +1,8 @@
 """The second oracle: a reader that sees the text of a prompt and nothing else.
 
-It takes the rules and facts from the sentences, rebuilds the world that they tell,
-and answers the question. What it does not understand, it refuses. It shares no code with
-what wrote the prompt, save the patterns by which a theme recognises its own words.
+It takes the rules and facts from the sentences, rebuilds the world that they tell, and answers the
+question. What it does not understand, it refuses. It shares no code with what wrote the prompt,
+save the patterns by which a theme recognises its own words.
 """
 
 import itertools
@@ -56,14 +56,9 @@ _QUESTIONS = [rf"{do}(?P<asked>[^.:?]+\?)(?: Answer Yes or No\.)?" for do in _DO
 def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     """Answer a question from the text alone: 1 for yes, 0 for no.
 
-    Of the context, the causal and the sample one, the rules stand in the first paragraph. If it is
-    not said whose words these are, all of :mod:`lib.ccr.themes` are tried.
-
-    Raises
-    ------
-    InputError
-        If a sentence is not known, a rule or a fact is told twice or missing, or the rules
-        form a cycle.
+    Of the context, the causal and the sample one, the rules stand in the first paragraph. Without a
+    theme, all of :mod:`lib.ccr.themes` are tried. Refused are a sentence that is not known, a rule
+    or a fact that is told twice or missing, and rules that form a cycle.
 
     Examples
     --------

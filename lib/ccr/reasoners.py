@@ -1,15 +1,8 @@
 """Reference reasoners: what a score means, shown on reasoners whose faults are known.
 
-A number such as "91 % of the interventional prompts" says little until it stands
-beside the score of a reasoner that never looked at the intervention. Each reasoner
-here has exactly one fault, or none, and what it teaches is said with it. They
-answer from the world of a task, not from its text.
-
->>> from lib.ccr import generate
->>> tasks = generate("candy_party", n_per_bcc=[3, 3], n_tasks=2, n_samples=5)
->>> answers = REASONERS["ignores the intervention"].answers(tasks)
->>> [grid.shape for grid in answers]  # questions and samples, task by task
-[(9, 5), (9, 5)]
+A number such as "91 % of the interventional prompts" says little until it stands beside the score
+of a reasoner that never looked at the intervention. Each reasoner here has exactly one fault, or
+none. They answer from the world of a task, not from its text.
 """
 
 import inspect
@@ -28,8 +21,7 @@ from lib.noise import uniforms
 class Reasoner:
     """A reasoner whose way to answer is known, and what its scores teach, in one sentence.
 
-    `answer` returns its answers to a task, shape (questions, samples), from the task and
-    uniforms of that shape, which it need not use.
+    `answer` gets a task and uniforms of the shape of its answers, (questions, samples).
     """
 
     name: str
@@ -49,13 +41,10 @@ class Reasoner:
 
 
 def noisy(rate: float) -> Reasoner:
-    r"""Return a reasoner that gives the wrong answer with probability `rate`.
+    r"""Return a reasoner that gives the wrong answer with probability r, its `rate`.
 
-    Its errors are independent, so its expected difference of answers is
-
-    .. math:: (1 - 2r)\,\mathrm{ATE},
-
-    once for the global quantity, and once for every factor of a composition.
+    As errors are independent, every ATE that its answers amount to is :math:`(1 - 2r)` times the
+    true one in expectation, the global one and each factor of a composition.
     """
     check(0 <= rate <= 1, "rate must lie between 0 and 1", rate)
     return Reasoner(

@@ -1,9 +1,8 @@
 r"""Scores: how right a reasoner is, rung by rung, and whether its answers fit together.
 
-**Accuracy** is counted rung by rung, and also apart on the interventional prompts whose
-answer the intervention changes and on those that it leaves as they were. Most are left,
-so who ignores interventions does well on the whole; and who merely echoes what the
-cause is set to is right on every changed one. It takes both.
+**Accuracy** is counted rung by rung, and also apart on the interventional prompts whose answer the
+intervention changes and on those that it leaves as they were. Who ignores interventions is right on
+the latter, and who merely echoes what the cause is set to on the former. It takes both.
 
 **Quantities.** From the answers to a task with n samples, :math:`\hat y_i` to the factual
 question, :math:`\hat y_{x,i}` and :math:`\hat y_{\lnot x,i}` to the pair of interventional
@@ -13,9 +12,8 @@ ones, every quantity is estimated as it is defined, for instance
     \widehat{\mathrm{ATE}} = \frac1n \sum_i (\hat y_{x,i} - \hat y_{\lnot x,i}), \qquad
     \widehat{\mathrm{PNS}} = \frac1n \sum_i \hat y_{x,i} (1 - \hat y_{\lnot x,i}).
 
-The two agree if no answer turns from yes to no when the cause is made true, as none of
-the true ones does; of a careless reasoner, the first averages errors out, and the
-second adds them up. The benchmark's PNS is the first [1]_.
+The two agree if no answer turns from yes to no when the cause is made true, as none of the true
+ones does; of a careless reasoner, the second adds errors up. The benchmark's PNS is the first [1]_.
 
 **External validity** compares with the truth, the *relative absolute error*
 
@@ -26,27 +24,24 @@ true answers to the very same samples are known, so that luck is taken out:
 
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
-expects the same, has no variance at all for a reasoner without fault, and is what is
-compared. To a difference that does not depend on the samples, such as none at all, it adds
-their luck. (``luck=True`` leaves the estimate as it is, as the reference implementation does.)
+expects the same, has no variance at all for a reasoner without fault, and is what is compared. To a
+difference that does not depend on the samples, such as none at all, it adds their luck.
+(``luck=True`` leaves the estimate as it is, as the reference implementation does.)
 
 **Internal consistency** compares a reasoner with itself only: along a path of the cut
 tree, the RAE of its global quantity and its product is at most `multiplier` times the
 RAE that the true answers to these samples have. Where its own global quantity, or that
 of the true answers, is estimated as zero, a composition is *undefined*.
 
-**Intervals** are percentiles of the bootstrap over samples [2]_: a quotient, a product
-and a verdict are functions of the same answers, and a resample carries them all. A share
-of exactly 0 or 1 gets an interval without width: read it as "less than about 3 in n".
-
-An unparseable answer counts as the wrong one everywhere, and its rate is told as well.
+**Intervals** are percentiles of the bootstrap over samples [2]_. A share of exactly 0 or 1 gets an
+interval without width: read it as "less than about 3 in n". An unparseable answer counts as the
+wrong one everywhere, and its rate is told as well.
 
 References
 ----------
-.. [1] Maasch, J. R. M. A. et al. (2025). Compositional causal reasoning evaluation in
-   language models. ICML 2025, arXiv:2503.04556.
-.. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapman
-   and Hall, chapter 13.
+.. [1] Maasch, J. R. M. A. et al. (2025). Compositional causal reasoning evaluation in language
+   models. ICML 2025, arXiv:2503.04556.
+.. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
 """
 
 import itertools
@@ -93,27 +88,19 @@ class Scores:
 
     Parameters
     ----------
-    tasks : Tasks
     answers : sequence of numpy.ndarray, shape (questions, samples), one a task
         1, 0 or :data:`~lib.ccr.answers.UNPARSEABLE`. Several answers to each prompt stand one
         behind another, (questions, times x samples): they are averaged.
     delta : float
         The largest RAE that is externally valid; 0.1 in the paper.
     multiplier : float
-        Of the RAE of the true answers, the largest RAE that is internally consistent is
-        so many; 1.1 to 1.25 in use.
+        The largest RAE that is internally consistent, in RAEs of the true answers; 1.1 to 1.25.
     measure : {'ATE', 'PNS'}
         What compositions are made of: average differences, or pairs of yes and no.
     luck : bool
         Leave the luck of the samples in the estimates that are compared with the truth.
-    most_compositions : int
-        Of a task with more compositions than this, only so many are looked at: the one
-        through all cutpoints, and others drawn at random.
-    level : float
-        Of the intervals.
-    n_resamples : int
-    seed : int
-        Of the resamples and of the compositions drawn.
+    most_compositions, n_resamples, seed : int
+        Compositions looked at, see :func:`some_compositions`; resamples; and the seed of both.
 
     Examples
     --------
@@ -173,9 +160,8 @@ class Scores:
     def quantities(self) -> pd.DataFrame:
         """One row a task, pair and quantity: truth, estimates, their RAE, and if that is valid.
 
-        `exact` is the truth, `labels` what the true answers to the samples estimate,
-        `answers` what the reasoner's do, with an interval from `low` to `high`. What is undefined,
-        because it is conditional on what no answer says or relative to zero, is missing.
+        `exact` is the truth, `labels` what the true answers to the samples estimate, `answers` what
+        the reasoner's do. What is conditional on what no answer says, or relative to zero, is NaN.
         """
         frames = []
         for task, answers, labels, compared in self._estimated:
@@ -193,10 +179,9 @@ class Scores:
     def compositions(self) -> pd.DataFrame:
         """One row a task and composition: its product, how it fits, and its cell of the taxonomy.
 
-        `exact` is the true global quantity, which every product should amount to; `global`
-        and `product` are the reasoner's. `external RAE`, with an interval, compares the
-        product with the truth, `internal RAE` with the reasoner's own global quantity, and
-        `threshold` is the most that is consistent.
+        `exact` is the true global quantity; `global` and `product` are the reasoner's. `external
+        RAE` compares the product with the truth, `internal RAE` with the reasoner's own global
+        quantity, and `threshold` is the most that is consistent.
         """
         return pd.concat([frame for frame, _ in self._composed], ignore_index=True)
 
@@ -277,14 +262,12 @@ class Scores:
 def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tuple[int, ...]]:
     """Return all compositions of a chain, or at most so many of them.
 
-    Their number doubles with every component. If there are more than `most`, the one
-    through all cutpoints is kept, and others drawn: each cutpoint is on the path with
-    probability ½, doubles and the empty path are dropped.
+    Their number doubles with every component. If there are more than `most`, the one through all
+    cutpoints is kept, and others drawn: each cutpoint is on the path with probability ½, doubles
+    and the empty path are dropped.
 
     Examples
     --------
-    >>> some_compositions(Chain([2, 2, 2]), 10, 0, "a")
-    [(0, 1, 3), (0, 2, 3), (0, 1, 2, 3)]
     >>> len(some_compositions(Chain([2] * 50), 10, 0, "a"))
     10
     """
@@ -314,11 +297,7 @@ def _settled(task: Task, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Estimate every quantity of every pair from its definition, (resamples, quantities, pairs).
-
-    The pairs are those of the exact quantities, in their order, which is also that of
-    the questions.
-    """
+    """Estimate every quantity of every pair from its definition, (resamples, quantities, pairs)."""
     tree = task.world.chain.cut_tree
     x, y = (given[nodes] for nodes in np.triu_indices(len(tree), 1))  # factual: one a node
     y1, y0 = given[len(tree) :: 2], given[len(tree) + 1 :: 2]  # then two a pair

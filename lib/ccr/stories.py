@@ -1,13 +1,10 @@
 """Stories: a Boolean world told in words, without a second reading.
 
-A prompt has three parts. The *causal context* tells the rules, one sentence a node:
-what is true *if and only if* what holds, alternatives as a lettered list under
-*at least one* or *all*, and, at the end, that nothing else matters. The *sample
-context* tells what happened this time: the noise of every node, among details that
-do not matter. The *question* asks for one node, as things are or after an
-intervention that holds regardless of the rules.
-
-Whoever reads a prompt needs nothing but the prompt; :mod:`lib.ccr.reader` does so.
+A prompt has three parts. The *causal context* tells the rules, one sentence a node: what is true
+*if and only if* what holds, alternatives as a lettered list under *at least one* or *all*, and, at
+the end, that nothing else matters. The *sample context* tells what happened this time: the noise of
+every node, among details that do not matter. The *question* asks for one node, as things are or
+after an intervention that holds regardless of the rules.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,9 @@
 """Tasks: random worlds told many times, with a question for every quantity, and their setting.
 
-A task is one Boolean world and its causal context. Each of its samples tells what
-happened once; about each sample a factual question is asked for every node of the
-cut tree, the root among them, and two interventional questions for every pair,
-with the cause made true and made false. So P(y | x), P(y | do x) and the PNS can
-all be estimated from the answers.
-
-The tables are normalised: a context stands once, not on every row. Frames with the
-columns that people already use are made of them on demand.
+A task is one Boolean world and its causal context. Each of its samples tells what happened once;
+about each sample a factual question is asked for every node of the cut tree, the root among them,
+and two interventional questions for every pair, with the cause made true and made false. So
+P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
 """
 
 import contextlib
@@ -224,8 +220,7 @@ class Tasks:
         a sample's question and its true answer; a task's pair of nodes.
     factual, interventional : pandas.DataFrame
         Flat frames with the columns of the public data sets; interventional prompts in pairs,
-        and with the numbers of their nodes. With `only_changed`, the pairs of two answers:
-        one of them the intervention changes.
+        with `only_changed` those whose answers differ.
     """
 
     tasks: Sequence[Task]
@@ -258,10 +253,7 @@ class Tasks:
                 }
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write the five tables as Parquet, samples and answers with one task in memory.
-
-        The folder is made if it does not exist; the files appear when all are complete.
-        """
+        """Write the five tables as Parquet, with one task in memory; they appear all at once."""
         folder = Path(folder)
         writable(folder)
         with contextlib.ExitStack() as files:  # none takes its place before all are complete
@@ -283,20 +275,16 @@ class Setting:
     ----------
     theme : str or Theme
         'candy_party', for instance; see :func:`lib.ccr.theme.themes`.
-    n_per_bcc : sequence of int
-        The nodes of each component, cutpoints counted in both neighbours.
-    bcc_types : str or sequence of str
-        'cycle', 'wheel', one of them for each component, or 'mixed': drawn for each.
+    n_per_bcc, bcc_types : sequence of int, str or sequence of str
+        Those of :class:`~lib.ccr.graphs.Chain`; 'mixed' is a kind drawn for each component.
     causal_functions : {'and', 'or', 'random', 'or, and at the leaf'}, optional
-        See :func:`lib.ccr.worlds.random_world`. If not given, what the theme insists on,
-        as ClinicalNotes does on the last, or else 'random'.
+        By default what the theme insists on, as ClinicalNotes does on the last, or else 'random'.
     n_samples : int
         Of each world.
     least_pns : float
         Draw worlds anew until the global PNS is at least this.
     balance : float
-        Draw worlds anew until the leaf is true with a probability between this and
-        one minus this.
+        Draw worlds anew until the leaf is true with a probability between this and one minus this.
     probabilities : sequence of float
         What the probabilities of noise are drawn from.
     n_wordings : int

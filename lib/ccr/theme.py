@@ -1,11 +1,8 @@
 """What a theme is: the vocabulary of a story, and how a reader recognises it.
 
-A theme knows nothing of graphs, operators or truth. It says what the nodes of a
-story are called, what makes each true of its own accord, how that is told, and
-what is told beside it that does not matter. :mod:`lib.ccr.stories` makes prompts
-of it; :mod:`lib.ccr.reader` answers them from the text alone.
-
-Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
+A theme knows nothing of graphs, operators or truth. It says what the nodes of a story are called,
+what makes each true of its own accord, how that is told, and what is told beside it that does not
+matter. Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
 """
 
 import itertools
@@ -130,10 +127,7 @@ class Theme(ABC):
         """Say whether a node's own condition holds by the facts of a text; None if none tells."""
 
     def affirmed(self, text: str, form: int) -> str | None:
-        """Return the clause that a text denies (form 1) or asks for (form 2); None if it does not.
-
-        The form is a place in each of `clauses`.
-        """
+        """Return the clause that a text denies (form 1) or asks for (form 2), None for neither."""
         for clause in self.clauses:
             pattern = re.escape(clause[form]).replace(r"\{\}", r"([\w -]+)")
             if found := re.fullmatch(pattern, text):
@@ -142,13 +136,7 @@ class Theme(ABC):
 
 
 def only(pattern: str, text: str) -> re.Match | None:
-    r"""Return the only place of a fact's pattern; None if there is none; refuse a fact told twice.
-
-    Examples
-    --------
-    >>> only(r"Rosa gets (\d+) candies", "Rosa gets 3 candies.")[1]
-    '3'
-    """
+    """Return the only place of a fact's pattern, or None; refuse a fact that is told twice."""
     found = list(itertools.islice(re.finditer(pattern, text), 2))
     check(len(found) < 2, "a fact may not be told twice", [place[0] for place in found])
     return found[0] if found else None

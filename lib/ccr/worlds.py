@@ -8,8 +8,7 @@ probability :math:`p_V`, and one operator over its noise and all its causes:
     \qquad\text{or}\qquad
     V := U_V \lor \bigvee_{C \in \mathrm{pa}(V)} C.
 
-Observation, intervention and counterfactual are the same function of the same
-noise with one line changed, as everywhere in this book.
+Observation, intervention and counterfactual are the same function of the same noise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,18 +57,12 @@ class World:
             check(0 < p < 1, "a probability of noise must lie between 0 and 1", p)
 
     def noise(self, seed: int, name: str, n: int, first: int = 0) -> np.ndarray:
-        """Draw the noise of `n` samples, shape (nodes, n), each term fixed by its address.
-
-        `name` names this world among those of the seed; see :func:`lib.noise.uniforms`.
-        """
+        """Draw the noise of `n` samples, shape (nodes, n); `name` tells worlds of a seed apart."""
         drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes, first=first)
         return drawn < np.array(self.probabilities)[:, None]
 
     def values(self, noise: np.ndarray, do: Mapping[int, bool] | None = None) -> np.ndarray:
-        """Return every node's value, shape (nodes, n), for noise of that shape.
-
-        `do` sets nodes, whatever their causes and noise say.
-        """
+        """Return every node's value, shape (nodes, n), for noise of that shape; `do` sets nodes."""
         values = noise.copy()
         for node, causes in enumerate(self.chain.parents):
             combine = np.logical_and if self.operators[node] == "and" else np.logical_or
@@ -102,8 +95,7 @@ def random_world(
 ) -> World:
     """Draw operators and probabilities of noise for a chain; `name` tells it from others of a seed.
 
-    'random' is half of each operator, shuffled; each probability is drawn from
-    `probabilities`, evenly.
+    'random' is half of each operator, shuffled; each probability is drawn evenly.
 
     Examples
     --------

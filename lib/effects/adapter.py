@@ -77,9 +77,8 @@ class EconML(BaseEstimator):
 def adapted(name: str, options: dict, seed: int = 0):
     """Return an unfitted estimator of another module, by `module:Class`.
 
-    `options` are those of its constructor; `seed` is that of base learners, and of a constructor
-    that takes a `random_state`. A class of EconML that needs more than covariates, treatment and
-    outcome is refused.
+    The `seed` is that of base learners, and of a constructor that takes a `random_state`. A class
+    of EconML that needs more than covariates, treatment and outcome is refused.
 
     Examples
     --------

@@ -63,9 +63,8 @@ def average_effects(study: Study) -> pd.DataFrame:
     r"""Average the effects of the test subjects as each estimand does.
 
     Returned is one row an estimand, with columns `value` and `standard error`, in the unit of the
-    outcome; only "ATE" if the study does not know `test_probabilities`. Effects are the true ones,
-    or if they are not known, the sampled. The standard error is that of test subjects as a sample
-    of all,
+    outcome; only "ATE" if the study does not know `test_probabilities`. Effects are the true ones
+    or, failing that, the sampled. The standard error is that of test subjects as a sample of all,
 
     .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
     """

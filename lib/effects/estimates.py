@@ -27,13 +27,11 @@ from lib.errors import InputError, check, check_known
 
 
 class Estimate(NamedTuple):
-    """What an estimator found.
+    """What an estimator found, and the ends of the 95 % intervals that it states.
 
-    Its average effect (of the test subjects, if it has `effect`); its effects of the test
-    subjects, shape (m,), if it estimates more than the average; `AUC`, `R²` or nothing as the
-    criterion, and the cross-validated score; what selection chose; and the CPU time of all.
-    Then its 95 % intervals, of the average, missing if it states none, and of the effects, shape
-    (m,), or none; and what the average is over, a name of
+    Effects are those of the test subjects, shape (m,), if it estimates more than the average.
+    `score` is cross-validated, and `criterion` its name, `AUC`, `R²` or nothing; `settings` are
+    those chosen, `seconds` of CPU time; what the average is over is `estimand`, a name of
     :data:`~lib.effects.estimands.ESTIMANDS`.
     """
 
@@ -62,28 +60,22 @@ def benchmark(
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
 
+    Returned is `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
+    Tables, names and grids that break a rule are refused before any work starts.
+
     Parameters
     ----------
     studies : Study, iterable of Study, or the first of three tables
         An iterable is taken as studies are needed. Three tables, or paths of CSV or Parquet files,
-        are the seen subjects, and the same other subjects without (`control`) and with the
-        treatment (`treated`).
+        are the seen subjects, and the same other subjects without and with the treatment.
     estimators, grids
         See :func:`~lib.effects.estimator_files.read_estimators`; by default the paper's eleven,
         or all of the `grids` given.
     seed : int
         Of resamples of the test subjects, of learners and of the search.
     **options
-        Other parameters of these three: how :func:`benchmarks` works, such as `bootstraps`; how
-        estimators are read, such as `selection`; fields of :class:`~lib.effects.study.Study`, such
-        as `adjustment`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`: the
-        tables of :func:`benchmarks`, below each other.
-        Tables, names and grids that break a rule are refused before any work starts.
+        How :func:`benchmarks` works, such as `bootstraps`; how estimators are read, such as
+        `selection`; fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
     """
     parts = [[*inspect.signature(part).parameters] for part in (read_estimators, benchmarks, Study)]
     for name in options:
@@ -113,20 +105,11 @@ def benchmarks(
 ) -> Iterator[pd.DataFrame]:
     """Yield the table of one study after another, as it is finished, see :func:`benchmark`.
 
-    Of studies that are drawn as they are needed, only those at work are in memory.
-
-    Parameters
-    ----------
-    estimators
-        Those of :func:`estimate`.
-    choose : {"each", "once"}
-        Whether cross-validation chooses settings in each study, or in the first one for all.
-    bootstraps : int
-        Resamples of the test subjects.
-    n_jobs, progress : int, bool
-        Estimators at work at a time; report each of them on standard error.
-    keep : bool
-        Keep estimates and their models' parts on disk; thousands of small ones are sooner found.
+    Of studies that are drawn as they are needed, only those at work are in memory. Estimators are
+    those of :func:`estimate`; cross-validation may `choose` their settings in "each" study, or
+    "once", in the first one for all. `bootstraps` counts resamples of the test subjects, `n_jobs`
+    estimators at work at a time; `progress` is reported on standard error. Without `keep`, nothing
+    is kept on disk: thousands of small estimates are sooner found again.
     """
     check_known("choose", choose, ["each", "once"])
     estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
@@ -262,7 +245,6 @@ def _unkept(*arguments) -> Estimate:
 
 
 def _interval(estimator, ate: float, test_covariates) -> tuple[float, float]:
-    """Return the 95 % interval of the average that an estimator states, in one way or another."""
     if hasattr(estimator, "average_interval"):
         return estimator.average_interval(test_covariates)
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)

@@ -1,7 +1,6 @@
 """Estimators and their grids, read from YAML in the format of the public estimation files.
 
-An entry names a class of estimator, the base learners of its slots, and the values
-to search::
+An entry names a class of estimator, the base learners of its slots, and the values to search::
 
     t-ridge:
       label: T-learner (Ridge)
@@ -73,9 +72,9 @@ def read_estimators(
 
     `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
     default; `module:Class` and the names of classes are entries without options. `selection` is
-    "grid", of all settings, or "random", of `n_settings` of them, 20 in the paper; `seed` and
-    `scored` are those of every :class:`~lib.effects.learners.Search`; learners have the seed,
-    too. What is unknown is refused, and there is a warning for every key without a meaning here.
+    "grid", of all settings, or "random", of `n_settings` of them, 20 in the paper. Every
+    :class:`~lib.effects.learners.Search` has `seed` and `scored`, every learner the seed. What is
+    unknown is refused, and there is a warning for every key without a meaning here.
 
     Examples
     --------
@@ -142,12 +141,6 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
 
     `benchmark(observational, control, treated, **read_experiment("theirs.yml"))` repeats the
     experiment of a public file: its estimators, covariates, arms, selection and seed.
-
-    Examples
-    --------
-    >>> said = read_experiment()
-    >>> said["arms"], said["selection"], said["outcome"]
-    (('No studies', 'Full-time studies'), 'grid', 'income')
     """
     content = _content(source)
     said: dict[str, Any] = {"grids": source, "estimators": list(content["estimators"])}
@@ -224,7 +217,6 @@ def _slot(role: str, chosen: type) -> str:
 
 
 def _search(slot: str, bases: list, grid: dict[str, list], of_search: dict) -> Search:
-    """Return a search of the settings of one base learner, or of several."""
     learners, settings = [], []
     kind, fitting = "regressor", CLASSIFIER.keys()
     if slot == "propensity":

@@ -48,11 +48,10 @@ ESTIMATORS: dict[str, type["EffectEstimator"]] = {}
 
 
 class EffectEstimator(BaseEstimator):
-    """An estimator of scikit-learn's kind, which estimator files can name.
+    """An estimator whose parameters without a default are *slots* for learners or searches.
 
-    A parameter without a default is a *slot* for a learner or a search; `fit` leaves it as it
-    is, and puts a fitted copy into the attribute of that name with an underscore behind it.
-    A class has `_fit`, which gets arrays.
+    `fit` leaves these as they are, and puts a fitted copy into the attribute of that name with an
+    underscore behind it. A class has `_fit`, which gets arrays.
     """
 
     #: What `score_` is.
@@ -136,11 +135,6 @@ class IPW(EffectEstimator, name="IPWEstimator"):
     The standard error, if propensities are those of logistic regression, is the stacked sandwich: a
     subject's influence on the effect at given weights, and through the coefficients :math:`\beta`,
     :math:`\phi_i + (\partial \hat\tau / \partial \beta)\,\phi_i^\beta`.
-
-    Examples
-    --------
-    >>> weighted_means(np.array([2.0, 2.0]), np.array([1.0, 0.0]), np.array([8.0, 2.0]))[0]
-    [2.0, 8.0]
     """
 
     criterion = "AUC"
@@ -192,10 +186,8 @@ class TruePropensityWeighting(EffectEstimator):
         \hat\mu_a = \frac{\sum_{i: a_i = a} w_i y_i}{\sum_{i: a_i = a} w_i}, \qquad
         w_i = \frac{1}{P(A = a_i \mid z_i)}, \qquad \hat\tau = \hat\mu_1 - \hat\mu_0
 
-    With a third arm to be taken, the probabilities of the two do not sum to 1; the averages are
-    still those of everybody, those in the third arm included.
-
-    The standard error is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
+    The averages are those of everybody, including those who take a third arm. The standard error
+    is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
     / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
 
     Examples
@@ -221,11 +213,9 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
 
     .. math:: \hat\tau = \frac1n \sum_i (2 a_i - 1)\,(y_i - y_{j(i)}),
 
-    where `j(i)` minimises the Euclidean distance of the encoded covariates [1]_. Of several
-    who are equally near, it is the first.
-
-    The standard error is that of [7]_. With :math:`K_i` how often i is matched to somebody, and
-    :math:`l(i)` the nearest in the same arm,
+    where `j(i)` is the first who minimises the Euclidean distance of the encoded covariates [1]_.
+    With :math:`K_i` how often i is matched to somebody, and :math:`l(i)` the nearest in the same
+    arm, the standard error is [7]_
 
     .. math:: \frac1n \Bigl( \sum_i (\hat\tau_i - \hat\tau)^2
         + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \Bigr)^{1/2}.
@@ -262,13 +252,7 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
 
 
 def nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return for each point the first of the nearest others, in memory that does not grow with n².
-
-    Examples
-    --------
-    >>> nearest(np.array([[0.0], [4.0]]), np.array([[5.0], [1.0], [3.0]]))
-    array([1, 0])
-    """
+    """Return for each point the first of the nearest others, without n² distances in memory."""
     rows = max(1, DISTANCES // len(others))
     blocks = (points[start : start + rows] for start in range(0, len(points), rows))
     # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM they
@@ -399,8 +383,7 @@ class RLearner(EffectEstimator, name="R-learner"):
 class DML(RLearner, name="DMLCATEEstimator"):
     r"""The R-learner with one half for the nuisances and the other for the effect [5]_.
 
-    The halves are every other row, so that both hold the same kind of subjects however the
-    rows are sorted; the reference splits once as well.
+    The halves are every other row, so that both are alike however the rows are sorted.
     """
 
     def _fit(self, covariates, treatment, outcome):
@@ -419,8 +402,8 @@ class AIPW(EffectEstimator):
         \psi_i = \hat\mu_1(z_i) - \hat\mu_0(z_i)
         + \frac{a_i - \hat e(z_i)}{\hat e(z_i)(1 - \hat e(z_i))}\,(y_i - \hat\mu_{a_i}(z_i))
 
-    It is consistent if either the outcomes or the propensities are. Propensities are kept
-    within 0.01 and 0.99. The :math:`\psi_i` are in `scores_`.
+    It is consistent if either the outcomes or the propensities are; these are kept within 0.01 and
+    0.99. The :math:`\psi_i` are in `scores_`.
 
     For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0` with
     :math:`\phi_i = h(\hat e_i)(\psi_i - \hat\tau)

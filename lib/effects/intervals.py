@@ -64,8 +64,8 @@ def covariance(*fits: tuple) -> np.ndarray | None:
 class Bootstrap(BaseEstimator):
     r"""Intervals of an estimator of the book by the bootstrap [2]_, :math:`\hat\tau \pm 1.96\,s`.
 
-    `s` is the standard deviation over resamples, each of n subjects with replacement. Settings are
-    chosen once, on the whole sample, so that intervals leave out the chance of that choice.
+    `s` is the standard deviation over resamples. Settings are chosen once, on the whole sample, so
+    that intervals leave out the chance of that choice.
 
     Examples
     --------
@@ -115,10 +115,9 @@ class Bootstrap(BaseEstimator):
 def lotteries(population: Study, n: int, seeds: Iterable, power, **marked_on) -> Iterator[Study]:
     r"""Draw studies from a population of whom both outcomes are known, one a seed.
 
-    The population are the test subjects of a study that knows what they would have done. Of these,
-    n are drawn with replacement, and each takes one of the two arms by its true probability
-    raised to a power γ: 0 is a fair lottery, 1 the world as it is. All studies are marked on the
-    population, of which the average effects are known exactly; or on others, fields of a study.
+    Of the test subjects of a study, the population, n are drawn with replacement. Each takes one of
+    the two arms by its true probability raised to a power γ: 0 is a fair lottery, 1 the world as it
+    is. Studies are marked on the population, or on other subjects, given as fields of a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
     chances = tempered(population.test_probabilities[arms], power)

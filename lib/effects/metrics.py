@@ -18,9 +18,8 @@ BLOCK = 50
 def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[np.ndarray]:
     """Yield blocks of how often each subject is in a resample, shape (block, n).
 
-    A resample of n subjects with replacement enters every mean only through these counts,
-    so a block of them times a matrix of columns is a block of resampled sums. Without a seed,
-    they are those of the paper: resample i is scikit-learn's `resample(random_state=i)`.
+    A block of counts times a matrix of columns is a block of resampled sums. Without a seed, they
+    are those of the paper: resample i is scikit-learn's `resample(random_state=i)`.
     """
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
@@ -121,15 +120,14 @@ def evaluate(
 
     Of what :func:`~lib.effects.estimates.estimate` returned, one row an estimator and metric:
     `estimator`, `estimand`, `metric`, `value`, and the ends `lower` and `upper` of its 95 %
-    interval. Metrics are `cross-validation`, without an interval, and those of `METRICS`; the same
-    with `, truth` behind the name are against Monte-Carlo effects. They are in the unit of the
-    outcome or its square. An estimator of the average alone has no rows that it cannot have.
-    Without a `seed`, values and resamples are those of the paper's tables, see :func:`compare`.
+    interval. Metrics are `cross-validation`, without an interval, and those of :func:`compare`; the
+    same with `, truth` behind the name are against Monte-Carlo effects. They are in the unit of the
+    outcome or its square.
 
-    The metric `error` is the estimated average less the true one of the same estimand, if that is
-    known; its ends are those of the interval that the estimator states, less the truth, so that it
-    covers if 0 lies between them. Of stated intervals of conditional effects, `coverage` is the
-    share that holds the true effect, and `width` their mean width.
+    The metric `error` is the estimated average less the true one of the same estimand; its ends are
+    those of the interval that the estimator states, less the truth, so that it covers if 0 lies
+    between them. Of stated intervals of conditional effects, `coverage` is the share that holds the
+    true effect, and `width` their mean width.
     """
     averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.
@@ -189,9 +187,8 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
 
     .. math:: d = \frac{\bar z_1 - \bar z_0}{\sqrt{(s_1^2 + s_0^2) / 2}}
 
-    is the standardised mean difference; the denominator is that before weighting. Returned is
-    one row an encoded covariate, `before` and `after`; `propensities`, shape (n,), are those of
-    the treatment.
+    is the standardised mean difference; the denominator is that before weighting. Returned is one
+    row an encoded covariate, `before` and `after`; `propensities`, of treatment, have shape (n,).
     """
     weights = inverse_propensity_weights(study.arm, propensities)
     weighted = study.covariates.mul(weights, axis=0).groupby(study.arm).sum()

@@ -17,13 +17,6 @@ def ranking(
 
     `runs` maps what the legend says to tidy metrics; the first run that has the metric ranks its
     estimators. `unit` says what the values are, and `names` what the row of an estimator is called.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"estimator": ["S", "T"], "metric": "R²", "value": [0.1, 0.3]})
-    >>> figure = ranking({"this run": table.assign(lower=0.0, upper=0.5)}, "R²", "R²")
-    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    ['T', 'S']
     """
     table = pd.concat(runs, names=["series"]).reset_index("series")
     check_known("metric", metric, table["metric"].unique())
@@ -35,10 +28,7 @@ def ranking(
 
 
 def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
-    """Draw mean effects by group: the truth with its interval, and every estimator (Figure 2).
-
-    The table is that of :func:`~lib.effects.metrics.effects_by_group`, in US dollars.
-    """
+    """Draw the table of :func:`~lib.effects.metrics.effects_by_group`, in US dollars (Figure 2)."""
     found = table.drop(columns=["subjects", "sampled", "standard error", "truth"], errors="ignore")
     long = found.rename(columns=names).melt(var_name="series", ignore_index=False)
     mean, half = table["sampled"], NORMAL * table["standard error"].fillna(0)
@@ -72,8 +62,7 @@ def coverage(runs: Mapping, level: str, title: str, names: Mapping = {}) -> Figu
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     """Draw what each criterion puts first, in the table of :func:`~lib.effects.selection.trial`.
 
-    Candidates with an R² below `floor` are drawn there, as triangles. The family of a candidate
-    is its name up to the first hyphen.
+    Those with an R² below `floor` are triangles there; a family is a name up to its first hyphen.
     """
     below, place = f"R² below {floor:g}".replace("-", "−"), "place by the criterion, 1 is picked"
     shown = table.melt("R²", var_name="panel", ignore_index=False)

@@ -33,10 +33,7 @@ CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 
 
 class Nuisances(NamedTuple):
-    """Expected outcomes of n validation subjects without the treatment, with it, and as things are.
-
-    Propensities are within 0.01 and 0.99.
-    """
+    """Expected outcomes of n validation subjects, `mean` of these as things are; propensities."""
 
     control: np.ndarray
     treated: np.ndarray
@@ -47,8 +44,7 @@ class Nuisances(NamedTuple):
 def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_model=None):
     """Fit :class:`Nuisances` in five folds: nobody is predicted from their own outcome.
 
-    The models are learners of scikit-learn; by default a random forest with leaves of at
-    least 20 subjects, and logistic regression.
+    Propensities are kept within 0.01 and 0.99. The models are learners of scikit-learn.
     """
     forest = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
     outcome_model = outcome_model or learner("rfr", **forest)
@@ -117,10 +113,9 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
 def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.DataFrame:
     """Fit candidates to every other observational subject, and score them on the rest.
 
-    `study` has a truth, `candidates` is an estimator file or what it holds, `seed` is that of
-    its learners, and `models` are those of :func:`nuisances`. Returned is one row a candidate:
-    the columns of :func:`criteria`, and the `R²` of its effects of the test subjects against
-    the true ones, which nobody has in practice.
+    `study` has a truth, `candidates` is an estimator file or what it holds, and `models` are those
+    of :func:`nuisances`. Returned is one row a candidate: the columns of :func:`criteria`, and the
+    `R²` of its effects of the test subjects against the true ones, which nobody has in practice.
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
@@ -174,15 +169,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_verdicts(found: list[pd.DataFrame]) -> pd.DataFrame:
-    """Average the :func:`verdicts` of independent studies, with 95 % intervals (Student's t).
-
-    Examples
-    --------
-    >>> one = pd.DataFrame({"regret": [0.1], "rank correlation": [0.5]}, index=["R-loss"])
-    >>> mean_verdicts([one, one + 0.2])[["regret lower", "regret", "regret upper"]].round(2)
-            regret lower  regret  regret upper
-    R-loss         -1.07     0.2          1.47
-    """
+    """Average the :func:`verdicts` of independent studies, with 95 % intervals (Student's t)."""
     marks, names = pd.concat(found).groupby(level=0, sort=False), ("regret", "rank correlation")
     table = pd.concat({name: t_interval(marks[name]) for name in names}, axis=1)
     return table.set_axis(table.columns.map(" ".join).str.removesuffix(" mean"), axis=1)

@@ -41,10 +41,7 @@ KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "emp
 
 @dataclass(frozen=True)
 class TrueEffects:
-    """Monte-Carlo effects of m subjects, in the unit of the outcome.
-
-    Mean and variance of each subject's differences, treated less control, over `repeats` runs of
-    its future.
+    """Mean and variance of each subject's differences, (m,), over `repeats` runs of its future.
 
     Examples
     --------
@@ -60,9 +57,7 @@ class TrueEffects:
     def variance_of_effects(self) -> float:
         r"""Return Var(τ), cleared of the noise that K repeats leave in the means.
 
-        .. math::
-            \widehat{\mathrm{Var}}(\tau)
-            = \max\Bigl(0, \widehat{\mathrm{Var}}(\bar d_i) - \frac1K \overline{s_i^2}\Bigr)
+        .. math:: \max\Bigl(0, \widehat{\mathrm{Var}}(\bar d_i) - \frac1K \overline{s_i^2}\Bigr)
         """
         return max(0.0, float(self.mean.var(ddof=1) - self.variance.mean() / self.repeats))
 
@@ -78,6 +73,8 @@ class Study:
     """Tables, a question about them and, if known, its answer; checked when it is made.
 
     `dataclasses.replace(study, adjustment="minimal")` asks another question of the same tables.
+    Tables that cannot be read as a study, or can be in more than one way, are refused. If control
+    and treated differ in a few covariates, the control's count, with a warning.
 
     Attributes
     ----------
@@ -91,10 +88,9 @@ class Study:
         Columns; the last, of the test subjects, to average effects by, may be None.
     truth : TrueEffects or array of shape (m,), optional
         Monte-Carlo effects of the test subjects.
-    probabilities : pandas.DataFrame, optional
-        The true probability of every level of the treatment, one row a row of `observational`.
-    test_probabilities : pandas.DataFrame, optional
-        The same of the test subjects: what they would have done, had nobody told them.
+    probabilities, test_probabilities : pandas.DataFrame, optional
+        The true probability of every level of the treatment, one row a row of `observational`; and
+        of the test subjects: what they would have done, had nobody told them.
     impute : bool
         Fill missing covariates in: a number becomes the mean, a category none of its levels, and
         a column `… missing` says where.
@@ -103,17 +99,12 @@ class Study:
         categories one-hot; a level that only the m have has no column.
     arm, outcomes : numpy.ndarray, shape (n,)
         1.0 for the treated, 0.0 for the controls; and what became of them.
-    difference : numpy.ndarray, shape (m,)
-        The sampled effect, with less without the treatment.
-    groups, effects : numpy.ndarray or None, shape (m,)
-        The groups, and the true effects.
+    difference, effects, groups : numpy.ndarray, shape (m,)
+        The sampled effect, with less without the treatment; true effects and groups, or None.
     arm_probability : numpy.ndarray or None, shape (n,)
         The true probability, among all levels, of the arm that was taken.
     missing : dict of str to int
         Covariates with missing values that are not filled in, and how many.
-
-    Tables that cannot be read as a study, or can be in more than one way, are refused. If control
-    and treated differ in a few covariates, the control's count, with a warning.
 
     Examples
     --------

@@ -39,11 +39,10 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the table of a benchmark over studies.
 
     Returned is one row an `estimator`, `estimand` and `metric`, with `value` and `standard error`:
-    of averages, from the metric `error`, the `bias`, `standard deviation` and `RMSE`, `coverage`
-    and `width` of intervals where some are stated, and `best`, the share of studies with the least
-    absolute error. Of conditional effects, "CATE", the mean `R²`, or `R², truth` if the true
-    effects are known, `best`, the share with the largest, and mean `coverage` and `width`. Between
-    equals, both are best.
+    of averages, `bias`, `standard deviation` and `RMSE`, `coverage` and `width` of intervals where
+    some are stated, and `best`, the share of studies with the least absolute error. Of conditional
+    effects, "CATE", the mean `R²`, or `R², truth` if the true effects are known, `best`, the share
+    with the largest, and mean `coverage` and `width`. Between equals, both are best.
 
     Examples
     --------
@@ -78,10 +77,7 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_level(table: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Summarise studies at every value of a level of the index, one column a metric.
-
-    One row a `level`, `estimator` and `estimand`; one more column is the `error of coverage`.
-    """
+    """Summarise studies by a level of the index, one column a metric, and `error of coverage`."""
     found = table.groupby(level=level, sort=False).apply(over_studies).reset_index(level)
     key, numbers = [level, "estimator", "estimand"], ["value", "standard error"]
     wide = found.pivot_table(numbers, key, "metric", sort=False)
@@ -90,10 +86,7 @@ def by_level(table: pd.DataFrame, level: str) -> pd.DataFrame:
 
 
 def spread(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the median of every estimator's metrics over studies, and their middle 95 %.
-
-    It is as tidy as the table: `estimator`, `estimand`, `metric`, `value`, `lower` and `upper`.
-    """
+    """Return the median `value` of every metric over studies, and the ends of its middle 95 %."""
     metrics = table.groupby(["estimator", "estimand", "metric"], sort=False)["value"]
     ends = {"value": 0.5, "lower": 0.025, "upper": 0.975}
     return pd.DataFrame({end: metrics.quantile(q) for end, q in ends.items()}).reset_index()
@@ -101,8 +94,6 @@ def spread(table: pd.DataFrame) -> pd.DataFrame:
 
 def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFrame:
     """Lay a summary out as text, one row an estimator, standard errors behind ± in two digits.
-
-    `names` are what estimators are called.
 
     Examples
     --------

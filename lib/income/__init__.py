@@ -50,12 +50,6 @@ def fitted_simulator(
         A CSV or Parquet file with a column for each variable; Adult by default.
     seeded : collection of str, optional
         Variables whose fits follow the seed, by default all; the others are those of seed 0.
-
-    Examples
-    --------
-    >>> fitted_simulator("income_scm_2.0")
-    Traceback (most recent call last):
-    lib.errors.InputError: specification 'income_scm_2.0' is unknown: expected one of ...
     """
     shipped = {path.stem: path for path in sorted(SPECIFICATIONS.glob("*.yml"))}
     path = shipped.get(str(specification), Path(specification))

@@ -1,14 +1,7 @@
 """Baseline characteristics: what a table of subjects looks like, variable by variable.
 
-The layout is that of the paper's Table 1 [1]_: the count and share of every level
-of a categorical variable, the mean and quartiles of a number. The numbers that
-others have published are kept in `data/published`, in the same long form, so that
-a run of ours can be set beside them.
-
-References
-----------
-.. [1] Johansson, F. D. (2024). IncomeSCM: From tabular data set to time-series
-   simulator and causal estimation benchmark. arXiv:2405.16069, Tables 1 and 4.
+The layout is that of Tables 1 and 4 of the paper (Johansson 2024, arXiv:2405.16069). Published
+numbers are kept in `data/published`, in the same long form, so that a run can be set beside them.
 """
 
 import contextlib

@@ -1,14 +1,8 @@
 r"""The mechanisms that are particular to IncomeSCM.
 
-What census data cannot show is designed by hand: nobody is seen twice, so no transition can
-be fitted, and nobody's `studies` are recorded at all. The constants below are those of
-IncomeSCM-1.0 [1]_, whose paper states the strategy; where a number is not in the paper, it was
-read off its reference implementation.
-
-References
-----------
-.. [1] Johansson, F. D. (2024). IncomeSCM: From tabular data set to time-series
-   simulator and causal estimation benchmark. arXiv:2405.16069.
+What census data cannot show is designed by hand: nobody is seen twice, so no transition can be
+fitted, and nobody's `studies` are recorded at all. The constants below are those of IncomeSCM-1.0
+(Johansson 2024, arXiv:2405.16069) or, where the paper has none, of its reference implementation.
 """
 
 # A method that overrides another is told there, and in the docstring of its class.

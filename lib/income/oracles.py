@@ -1,15 +1,8 @@
 r"""The average effect found a second time where it can be, and where chance hides it.
 
 Pairs of worlds give every subject's two incomes, and so the effect. Who sees one income of each
-subject, as a study does, can find the same number if the arms overlap. So an oracle with power
-needs a world with overlap: a lottery in place of the choice. In the world as it is, a few
-subjects weigh so much that an estimate from true propensities says little, and its standard
-error less.
-
-References
-----------
-.. [1] Neyman, J. (1923, translated 1990). On the application of probability theory to agricultural
-   experiments. Statistical Science 5(4).
+subject can find the same number if the arms overlap, as in a lottery. In the world as it is, a few
+subjects weigh so much that an estimate from true propensities says little, its standard error less.
 """
 
 from collections.abc import Iterable
@@ -37,8 +30,8 @@ def three_ways(study: Study) -> pd.DataFrame:
         e_i = p_0 \bigl(Y_i(1) - m_{1i}\bigr) + p_1 \bigl(Y_i(0) - m_{0i}\bigr),
 
     where m are the weighted means, or what the regressions predict. An experiment could not know
-    it, because it needs both incomes [1]_. There is one row a way, with `average effect`, the
-    distance `from pairs`, and the `standard error` of that distance, in US dollars.
+    it (Neyman 1923, translated in Statistical Science 5(4)). There is one row a way, with `average
+    effect`, the distance `from pairs`, and the `standard error` of that, in US dollars.
     """
     n, incomes, treated = len(study.arm), study.outcomes, study.arm == 1
     m = len(study.difference)

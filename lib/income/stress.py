@@ -1,14 +1,9 @@
 r"""Stress tests: a study made harder in one way, level by level, and what estimators make of it.
 
 A stress turns a study and a level, such as a share of missing values, into a harder study. Every
-level is met by the same few independently sampled studies, so levels can be compared in pairs; all
-are marked on the same test subjects, of whom the Monte-Carlo effects are known. Two limits that
-the authors of IncomeSCM name are lifted here: that no value is missing, and nobody lost [1]_.
-
-References
-----------
-.. [1] Johansson, F. D. (2024). IncomeSCM: From tabular data set to time-series simulator and
-   causal estimation benchmark. arXiv:2405.16069, Section 6.
+level is met by the same few independently sampled studies, so levels can be compared in pairs. Two
+limits that the authors of IncomeSCM name are lifted here: that no value is missing, and nobody lost
+(Johansson 2024, arXiv:2405.16069, Section 6).
 """
 
 import functools
@@ -133,8 +128,8 @@ def stress_test(
 ) -> pd.DataFrame:
     r"""Make studies harder, level by level, run estimators on them, and mark these.
 
-    Every estimate is kept on disk, see :func:`~lib.effects.estimates.estimate`. The noise that K
-    futures leave in a test subject's mean difference :math:`\bar d_i` is taken out of
+    Of the R², the noise that K futures leave in a subject's mean difference :math:`\bar d_i` is
+    taken out,
 
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}
         {\widehat{\mathrm{Var}}(\tau)}.

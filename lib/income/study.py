@@ -1,15 +1,12 @@
 r"""The data set IncomeSCM-1.0.CATE, and the truth that it hides.
 
-The question of the paper (Section 4.1): what does a year of full-time studies do
-to the income of a subject five years later, compared to a year without studies,
-when the subject is free before and after? One world is *seen*: subjects study as
-they wish, and estimators learn from it. Two worlds are *done*: the same subjects,
-other than the seen ones, all study, or none does. The difference of their incomes
-is one noisy draw of each subject's effect.
+The question of the paper (Section 4.1): what does a year of full-time studies do to the income of a
+subject five years later, compared to a year without studies, when the subject is free before and
+after? One world is *seen*: subjects study as they wish. Two worlds are *done*: others all study, or
+none does. The difference of their incomes is one noisy draw of each subject's effect.
 
-The simulator knows more. From a subject's state it can be run again and again, in
-both arms with shared noise, and the mean difference tends to the conditional
-average treatment effect itself,
+From a subject's state the simulator can be run again and again, in both arms with shared noise, and
+the mean difference tends to the conditional average treatment effect itself,
 
 .. math::
     \tau(z) = \mathbb E[Y(1) - Y(0) \mid Z = z]

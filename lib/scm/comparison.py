@@ -1,8 +1,7 @@
 """Two worlds side by side: what an intervention changes, and by how much on average.
 
-Worlds sampled with one seed share all noise, so row `i` of both is the same
-subject, and every difference between them is caused by the intervention.
-Worlds of different subjects are compared as distributions.
+Worlds sampled with one seed share all noise, so row `i` of both is the same subject, and every
+difference between them is caused by the intervention.
 """
 
 import numpy as np

@@ -35,8 +35,7 @@ class StochasticPolicy:
 
     Examples
     --------
-    >>> coin = StochasticPolicy({"No studies": 0.5, "Full-time studies": 0.5})
-    >>> trial = {"studies": {1: coin}}
+    >>> do = {"studies": {1: StochasticPolicy({"No studies": 0.5, "Full-time studies": 0.5})}}
     """
 
     def __init__(self, probabilities: Mapping[str, float] | Callable):
@@ -63,8 +62,8 @@ class StochasticPolicy:
 class World:
     """One run of a simulator: its noise, its subjects and steps, and all that is done in it.
 
-    Parameters are those of :meth:`~lib.scm.simulator.Simulator.sample`, all checked here, before
-    anything is drawn. Starting states are an intervention on every variable at the first step.
+    Parameters are those of :meth:`~lib.scm.simulator.Simulator.sample`, all checked here. Starting
+    states are an intervention on every variable at the first step.
     """
 
     def __init__(

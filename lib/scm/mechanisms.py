@@ -1,14 +1,10 @@
 r"""Mechanisms: how a variable follows from its parents and its own noise.
 
-A mechanism is a deterministic function :math:`V := f(\mathrm{pa}(V), U_V)` of the
-values of the variable's direct causes and of uniform noise that belongs to the
-variable alone. All randomness is in the noise, so the same mechanism evaluated
-in two worlds with the same noise differs only through its parents.
-
-There are two kinds. A numeric mechanism turns noise into a value by an inverse
-distribution function. A categorical mechanism states the probability of each
-level, which is public (it is the true propensity of a treatment), and a
-*coupling* turns probabilities and noise into a level.
+A mechanism is a deterministic function :math:`V := f(\mathrm{pa}(V), U_V)` of the values of the
+variable's direct causes and of uniform noise that belongs to the variable alone. With the same
+noise, two worlds differ only through its parents. A numeric mechanism turns noise into a value by
+an inverse distribution function. A categorical one states the probability of each level (the true
+propensity of a treatment), and a *coupling* turns probabilities and noise into a level.
 
 Names and parameters are those of the IncomeSCM paper's specifications (:mod:`lib.scm.spec`).
 
@@ -68,8 +64,7 @@ Bounds = Annotated[tuple[Bound, Bound], AfterValidator(_ordered)]
 class Parents(dict):
     """The values of a variable's direct causes, one column each.
 
-    ``parents["age"]`` is the cause at the same step, ``parents.previous["age"]``
-    the one a step earlier. Numbers are float arrays, categories are
+    ``parents.previous`` are the causes a step earlier. Numbers are float arrays, categories are
     :class:`pandas.Categorical`, so ``parents["sex"] == "Female"`` is a mask.
 
     Examples

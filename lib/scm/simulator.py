@@ -1,11 +1,9 @@
 r"""The simulator: a sequential structural causal model, fitted and run.
 
 At step 0 every variable follows from its causes at that step,
-:math:`V_0 := f_V(\mathrm{pa}(V_0), U_{V,0})`; later from causes at that step and
-the one before, :math:`V_t := g_V(\mathrm{pa}(V_t), U_{V,t})`. The noise
-:math:`U_{V,t}` of a subject has an address (:mod:`lib.noise`), so observation,
-intervention and counterfactual are the same program run again with one line
-changed.
+:math:`V_0 := f_V(\mathrm{pa}(V_0), U_{V,0})`; later from causes at that step and the one before,
+:math:`V_t := g_V(\mathrm{pa}(V_t), U_{V,t})`. The noise of a subject has an address
+(:mod:`lib.noise`), so all worlds are the same program run again with one line changed.
 """
 
 import os
@@ -85,17 +83,11 @@ class Simulator(BaseEstimator):
     def fit(
         self, table: pd.DataFrame, seed: int = 0, fit: Callable[..., Mechanism] = Mechanism.fit
     ) -> Self:
-        """Fit every mechanism that learns from data.
+        """Fit every mechanism that learns from data to a table of one row a person.
 
-        Parameters
-        ----------
-        table : pandas.DataFrame
-            One row a person, a column for each variable that is observed. Numeric
-            columns are numbers; anything else is categorical. None may be missing.
-        seed : int
-            Of what is random in fitting; scikit-learn's `random_state` is this number.
-        fit : callable
-            Stands in for :meth:`Mechanism.fit`, to keep what it returns, for example.
+        Numeric columns are numbers; anything else is categorical. No value may be missing. The
+        seed is scikit-learn's `random_state`. `fit` stands in for :meth:`Mechanism.fit`, to keep
+        what it returns, for example.
         """
         check_known("coupling", self.coupling, COUPLINGS)
         check(len(table) > 0, "the table must have rows", len(table))
@@ -158,15 +150,12 @@ class Simulator(BaseEstimator):
         """Draw subjects and follow them through time: one row a subject and step, in this order.
 
         The columns are `subject`, `t` and the variables. Two calls with one seed share all noise:
-        subject 7 of one is subject 7 of the other, with another treatment, perhaps. Rows depend
-        neither on how many are drawn nor on workers.
+        subject 7 of one is that of the other. Rows depend neither on their number nor on workers.
 
         Parameters
         ----------
-        n : int
-            Number of subjects; may be left out if `start` is given.
-        horizon : int
-            Number of time steps, from 0 to ``horizon - 1``.
+        n, horizon : int
+            Subjects, may be left out if `start` is given; steps, from 0 to ``horizon - 1``.
         do : mapping, optional
             Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
