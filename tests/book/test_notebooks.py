@@ -17,6 +17,17 @@ from lib.book.running import run_page
 #: Small, and away from the defaults, so that a value that a notebook holds fast shows.
 SMALL = {
     "adding_a_theme": {"n_per_bcc": [2, 3, 3], "n_tasks": 3, "n_samples": 4, "seed": 1},
+    "analysis": {
+        "n_samples": 1_500,
+        "horizon": 5,
+        "seed": 3,
+        "adjustment": "minimal",
+        "weighting": ["ipww-att", "ipww-ato", "ipww-trim", "ipww-lr"],
+        "doubly_robust": ["aipw-ato"],
+        "by_age": ["t-ridge"],
+        "after": ["workclass", "income"],
+        "n_truth": 2_000,
+    },
     "coverage": {
         "n_samples": 400,
         "n_studies": 3,
