@@ -452,6 +452,4 @@ class DRLearner(AIPW, name="DR-learner"):
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
         self.covariance_ = covariance((self.final_, covariates, self.scores_))
 
-    def effect(self, covariates):
-        """Return effects, shape (m,)."""
-        return self.final_.predict(covariates)
+    effect = RLearner.effect
