@@ -31,8 +31,8 @@ class Estimate(NamedTuple):
 
     Effects are those of the test subjects, shape (m,), if it estimates more than the average.
     `score` is cross-validated, and `criterion` its name, `AUC`, `R²` or nothing; `settings` are
-    those chosen, `seconds` of CPU time; what the average is over is `estimand`, a name of
-    :data:`~lib.effects.estimands.ESTIMANDS`.
+    those chosen, `seconds` of CPU time; what the average is over is `estimand`, "ATE" or a name of
+    :data:`~lib.effects.estimands.TILTS`.
     """
 
     ate: float

@@ -56,7 +56,7 @@ class EffectEstimator(BaseEstimator):
 
     #: What `score_` is.
     criterion = "R²"
-    #: Whom the average is over, see :data:`~lib.effects.estimands.ESTIMANDS`.
+    #: Whom the average is over: everybody, or see :data:`~lib.effects.estimands.TILTS`.
     estimand = "ATE"
 
     def __init_subclass__(cls, name: str | None = None) -> None:
