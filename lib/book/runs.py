@@ -25,7 +25,7 @@ from lib.book.recorded import Number
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.errors import check, check_known
-from lib.files import atomic_write, file_lock, writable, write_parquet
+from lib.files import atomic_write, file_lock, writable, write_parquet, write_text
 
 #: More runs than these in one sweep are a mistake rather than a plan.
 MOST_RUNS = 10_000
@@ -120,8 +120,7 @@ def sweep(
     name = folder_name("sweep", source.stem, *words)
     where = book.runs / name
     writable(where)
-    with atomic_write(where / "numbers.csv") as beside:
-        table.to_csv(beside, index=False)
+    write_text(where / "numbers.csv", table.to_csv(index=False, lineterminator="\n"))
     with atomic_write(where / "numbers.parquet") as beside:
         write_parquet(beside, [table])
     drawn = table[table["number"].isin(numbers)] if numbers else table

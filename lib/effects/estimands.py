@@ -14,7 +14,6 @@ References
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -33,17 +32,14 @@ TILTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _among_all(tilt, control, treated):
+def weights_of(control: np.ndarray, treated: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the weights, (m,), of each estimand, from the probabilities of the two arms, (m,).
+
+    Where there are no other arms, "ATE" and "ATE, two arms" are one.
+    """
     both = control + treated
-    return both * tilt(treated / np.maximum(both, np.finfo(float).tiny))
-
-
-#: Name → the weights of subjects with these probabilities of the two arms, each of shape (m,).
-#: Where there are no other arms, "ATE" and "ATE, two arms" are one.
-ESTIMANDS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "ATE": lambda control, treated: np.ones(len(control)),
-    **{name: partial(_among_all, tilt) for name, tilt in TILTS.items()},
-}
+    e = treated / np.maximum(both, np.finfo(float).tiny)
+    return {"ATE": np.ones(len(both))} | {k: both * tilt(e) for k, tilt in TILTS.items()}
 
 
 def tilted(name: str, propensities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,13 +65,12 @@ def average_effects(study: Study) -> pd.DataFrame:
     .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
     """
     effects = study.difference if study.effects is None else study.effects
-    both, names = np.zeros((2, len(effects))), ["ATE"]
+    weights = {"ATE": np.ones(len(effects))}
     if study.test_probabilities is not None:
-        both, names = study.test_probabilities[list(study.arms)].to_numpy(float).T, ESTIMANDS
+        weights = weights_of(*study.test_probabilities[list(study.arms)].to_numpy(float).T)
     rows = {}
-    for name in names:
-        weights = ESTIMANDS[name](*both)
-        value = np.average(effects, weights=weights)
-        error = np.linalg.norm(weights * (effects - value)) / weights.sum()
+    for name, h in weights.items():
+        value = np.average(effects, weights=h)
+        error = np.linalg.norm(h * (effects - value)) / h.sum()
         rows[name] = {"value": value, "standard error": error}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("estimand")

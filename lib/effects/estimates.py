@@ -31,8 +31,8 @@ class Estimate(NamedTuple):
 
     Effects are those of the test subjects, shape (m,), if it estimates more than the average.
     `score` is cross-validated, and `criterion` its name, `AUC`, `R²` or nothing; `settings` are
-    those chosen, `seconds` of CPU time; what the average is over is `estimand`, a name of
-    :data:`~lib.effects.estimands.ESTIMANDS`.
+    those chosen, `seconds` of CPU time; what the average is over is `estimand`, "ATE" or a name of
+    :data:`~lib.effects.estimands.TILTS`.
     """
 
     ate: float
@@ -218,7 +218,10 @@ def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) 
     rule, shape = f"effect of {name!r} must return one number a subject, {m:,}", np.shape(effects)
     check(effects is None or shape == (m,), rule, shape)
     ate = float(estimator.ate_ if effects is None else effects.mean())
-    lower, upper = _interval(estimator, ate, test_covariates)
+    half = NORMAL * getattr(estimator, "standard_error_", np.nan)
+    lower, upper = getattr(estimator, "interval_", (ate - half, ate + half))
+    if hasattr(estimator, "average_interval"):
+        lower, upper = estimator.average_interval(test_covariates)
     ends = (None, None)
     if hasattr(estimator, "effect_interval"):
         ends = [np.asarray(end, dtype=float) for end in estimator.effect_interval(test_covariates)]
@@ -242,10 +245,3 @@ def _unkept(*arguments) -> Estimate:
     context = contextvars.copy_context()
     context.run(KEEPING.set, False)
     return context.run(_estimate.__wrapped__, *arguments)
-
-
-def _interval(estimator, ate: float, test_covariates) -> tuple[float, float]:
-    if hasattr(estimator, "average_interval"):
-        return estimator.average_interval(test_covariates)
-    half = NORMAL * getattr(estimator, "standard_error_", np.nan)
-    return getattr(estimator, "interval_", (ate - half, ate + half))

@@ -56,7 +56,7 @@ class EffectEstimator(BaseEstimator):
 
     #: What `score_` is.
     criterion = "R²"
-    #: Whom the average is over, see :data:`~lib.effects.estimands.ESTIMANDS`.
+    #: Whom the average is over: everybody, or see :data:`~lib.effects.estimands.TILTS`.
     estimand = "ATE"
 
     def __init_subclass__(cls, name: str | None = None) -> None:
@@ -452,6 +452,4 @@ class DRLearner(AIPW, name="DR-learner"):
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
         self.covariance_ = covariance((self.final_, covariates, self.scores_))
 
-    def effect(self, covariates):
-        """Return effects, shape (m,)."""
-        return self.final_.predict(covariates)
+    effect = RLearner.effect

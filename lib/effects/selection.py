@@ -119,17 +119,14 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
-    effects, factual, answers = {}, {}, {}
+    test, validation = study.test_covariates.to_numpy(), [part[1::2] for part in data]
     with threadpool_limits(1):
-        for name, candidate in candidates.items():
-            found = kept(_halves, candidate)(candidate, *data, study.test_covariates.to_numpy())
-            effects[name], factual[name], answers[name] = found
-        treatment, outcome = (part[1::2] for part in data[1:])
-        known = nuisances(data[0][1::2], treatment, outcome, **models)
-    r2 = compare(np.column_stack(list(answers.values())), study.effects, bootstraps=0)["R²"][0]
-    factual = pd.DataFrame(factual, index=range(len(outcome)))
-    table = criteria(known, treatment, outcome, pd.DataFrame(effects), factual)
-    return table.assign(**{"R²": r2})
+        halves = [kept(_halves, one)(one, *data, test) for one in candidates.values()]
+        known = nuisances(*validation, **models)
+    parts = (np.column_stack(part) for part in zip(*halves, strict=True))
+    effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)
+    r2 = compare(answers.to_numpy(), study.effects, bootstraps=0)["R²"][0]
+    return criteria(known, *validation[1:], effects, factual).assign(**{"R²": r2})
 
 
 @cached
@@ -137,7 +134,7 @@ def _halves(candidate, covariates, treatment, outcome, test_covariates):
     """Return effects and factual outcomes of validation subjects, and effects of the test's."""
     candidate = copy.deepcopy(candidate)
     candidate.fit(covariates[::2], treatment[::2], outcome[::2])
-    factual = np.nan
+    factual = np.full(len(outcome[1::2]), np.nan)
     if hasattr(candidate, "factual"):
         factual = candidate.factual(covariates[1::2], treatment[1::2])
     return candidate.effect(covariates[1::2]), factual, candidate.effect(test_covariates)

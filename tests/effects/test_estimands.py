@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lib.effects import read_study
-from lib.effects.estimands import ESTIMANDS, average_effects
+from lib.effects.estimands import average_effects, weights_of
 
 ARMS = ("no", "yes")
 
@@ -28,8 +28,7 @@ def test_the_averages_are_the_integrals():
     study, _ = study_of(400_000)
     found = average_effects(study)
     x = np.linspace(-1, 1, 200_001)
-    for name, tilt in ESTIMANDS.items():
-        weights = tilt(0.6 - 0.3 * x, 0.2 + 0.2 * x)
+    for name, weights in weights_of(0.6 - 0.3 * x, 0.2 + 0.2 * x).items():
         truth = np.average(1 + x, weights=weights)
         assert found.loc[name, "value"] == pytest.approx(truth, abs=4 * found.loc[name].iloc[1])
     # By hand: E[(0.2 + 0.2 x)(1 + x)] / 0.2 = 1 + 1/3; E[(0.8 - 0.1 x)(1 + x)] / 0.8 = 1 - 1/24.
@@ -54,16 +53,14 @@ def test_the_standard_error_is_what_samples_differ_by():
 
 
 def test_trimming_keeps_who_might_do_either():
-    kept = ESTIMANDS["ATE, trimmed"](
-        np.array([0.5, 0.95, 0.05, 0.09]), np.array([0.5, 0.05, 0.95, 0.01])
-    )
-    assert kept.tolist() == pytest.approx([1, 0, 0, 0.1])
+    arms = np.array([0.5, 0.95, 0.05, 0.09]), np.array([0.5, 0.05, 0.95, 0.01])
+    assert weights_of(*arms)["ATE, trimmed"].tolist() == pytest.approx([1, 0, 0, 0.1])
 
 
 def test_who_takes_neither_arm_counts_for_nobody_but_everybody():
     nobody = (np.array([0.0, 0.4]), np.array([0.0, 0.4]))
-    for name, weigh in ESTIMANDS.items():
-        assert (weigh(*nobody) == [name == "ATE", weigh(*nobody)[1]]).all(), name
+    for name, (weight, _) in weights_of(*nobody).items():
+        assert weight == (name == "ATE"), name
 
 
 def test_without_probabilities_there_is_one_average_of_sampled_effects():
