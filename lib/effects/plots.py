@@ -62,7 +62,7 @@ def coverage(runs: Mapping, level: str, title: str, names: Mapping = {}) -> Figu
 def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     """Draw what each criterion puts first, in the table of :func:`~lib.effects.selection.trial`.
 
-    Those with an R² below `floor` are triangles there; a family is a name up to its first hyphen.
+    Candidates with an R² below `floor` are drawn there; a family is a name up to its first hyphen.
     """
     below, place = f"R² below {floor:g}".replace("-", "−"), "place by the criterion, 1 is picked"
     shown = table.melt("R²", var_name="panel", ignore_index=False)

@@ -33,7 +33,7 @@ CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 
 
 class Nuisances(NamedTuple):
-    """Expected outcomes of n validation subjects, `mean` of these as things are; propensities."""
+    """Of n validation subjects, expected outcomes in both arms and as things are; propensities."""
 
     control: np.ndarray
     treated: np.ndarray
@@ -44,7 +44,8 @@ class Nuisances(NamedTuple):
 def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_model=None):
     """Fit :class:`Nuisances` in five folds: nobody is predicted from their own outcome.
 
-    Propensities are kept within 0.01 and 0.99. The models are learners of scikit-learn.
+    Propensities are kept within 0.01 and 0.99. The models are learners of scikit-learn; by default
+    a random forest with leaves of at least 20 subjects, and logistic regression.
     """
     forest = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
     outcome_model = outcome_model or learner("rfr", **forest)
