@@ -32,8 +32,8 @@ VALUES = {
 class Page:
     """The numbers of a run, and what its parameters make of the mechanisms."""
 
-    def __init__(self, record: dict):
-        values = record["parameters"]
+    def __init__(self, record: dict, printed: list[str]):
+        values, self.printed = record["parameters"], printed
         self.numbers = record["numbers"]
         self.n, self.enough = values["n_samples"], values["enough"]
         #: Chances of studying, effects and shares of support, without support and with it.
@@ -66,9 +66,10 @@ def page(request, tmp_path_factory):
     assert len(notebook.cells[-1].source) > 50, "solutions are found"
     folder = tmp_path_factory.mktemp("theory")
     nbformat.write(notebook, folder / "theory.ipynb")
-    return Page(
-        run_page(Run(folder / "theory.ipynb", folder / "page.ipynb", VALUES[request.param]))
-    )
+    run = Run(folder / "theory.ipynb", folder / "page.ipynb", VALUES[request.param])
+    record = run_page(run)
+    outputs = [cell.get("outputs", []) for cell in nbformat.read(run.output, 4).cells]
+    return Page(record, [one.text for some in outputs for one in some if "text" in one])
 
 
 def test_potential_outcomes_are_consistent_and_groups_are_exchangeable_within_levels(page):
@@ -172,3 +173,19 @@ def test_pns_lies_within_its_bounds_and_depends_on_the_coupling(page):
         assert inner_upper <= upper + rounding
         assert (harmed == 0) == (coupling == "same_luck")
     assert page.value("pns_with_same_luck") == pytest.approx(page.value("lower_with_same_luck"))
+
+
+def test_solutions_print_what_they_say(page):
+    school, treated, cancelled, zero, front_door = page.printed
+    assert re.findall("True|False", school) == ["True", "False", "True"]
+    found, truth = map(int, treated.split())
+    assert truth == round(page.att)
+    # One standard error is below 160 dollars with these numbers of people.
+    assert found == pytest.approx(truth, abs=640)
+    assert abs(float(cancelled)) < 4 / page.n**0.5
+    ways = [line.split() for line in zero.splitlines()]
+    assert ways[2][2:] == ways[3][2:], "Hájek's estimate does not know where zero is"
+    assert int(ways[1][3]) < int(ways[0][3]), "the error of Horvitz and Thompson's falls"
+    found, expected = map(int, front_door.split(" against "))
+    # 24,000 dollars times the standard error of the effect on having the job, and a little more.
+    assert found == pytest.approx(expected, abs=4 * 24_000 / page.n**0.5 * 1.1)
