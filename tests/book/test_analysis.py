@@ -1,0 +1,151 @@
+"""What the chapter on one analysis says of its numbers is so in a run with other parameters."""
+
+import re
+from dataclasses import replace
+
+import nbformat
+import pytest
+
+from lib.book.editions import Book, Run
+from lib.book.recorded import Number
+from lib.book.running import run_page
+from lib.effects import Study, estimate
+from lib.effects.estimands import average_effects
+from lib.effects.intervals import NORMAL
+from lib.effects.study import ADJUSTMENT_SETS, ARMS
+from lib.income import draw_study, fitted_simulator
+from lib.income.study import OF_TEST_SUBJECTS
+
+VALUES = {"n_samples": 2_500, "seed": 6, "n_truth": 3_000, "doubly_robust": ["aipw-ato"]}
+VALUES |= {"by_age": ["t-ridge"], "after": ["income", "occupation"], "horizon": 6}
+
+
+@pytest.fixture(scope="module")
+def drawer():
+    seeds, sizes = {"seed": 6} | OF_TEST_SUBJECTS, {"n": 2_500, "n_test": 3_000, "horizon": 6}
+    return draw_study(fitted_simulator(), **sizes, **seeds)
+
+
+@pytest.fixture(scope="module")
+def people(drawer):
+    return drawer.observational[drawer.observational["studies"].isin(ARMS)]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The executed notebook, and the numbers that it recorded."""
+    output = tmp_path_factory.mktemp("analysis") / "analysis.ipynb"
+    record = run_page(Run(Book().notebook("analysis"), output, VALUES))
+    numbers = {name: Number(**one) for name, one in record["numbers"].items()}
+    return nbformat.read(output, 4), numbers
+
+
+def interval(one: Number) -> tuple[float, float]:
+    return one.value - NORMAL * one.standard_error, one.value + NORMAL * one.standard_error
+
+
+def said(page, cell: str) -> str:
+    notebook, _ = page
+    (found,) = (one for one in notebook.cells if one["id"] == cell)
+    shown = [one.data for one in found.outputs if "text/markdown" in one.get("data", {})]
+    return " ".join(shown[0]["text/markdown"].replace(">", "").split())
+
+
+def test_the_truth_is_that_of_the_drawer(page, drawer):
+    _, numbers = page
+    for estimand, (value, error) in average_effects(drawer).iterrows():
+        name = "truth_of_" + re.sub("[^a-z]+", "_", estimand.lower())
+        assert numbers[name].value == pytest.approx(value)
+        assert numbers[name].standard_error == pytest.approx(error)
+
+
+def test_estimates_are_of_the_seen_table_alone(page, people):
+    _, numbers = page
+    # Whatever stands for the test subjects' incomes, estimates must not depend on it.
+    known = Study(people, people.assign(income=0.0), people.assign(income=1e9))
+    for name, one in estimate(known, ["s-ridge", "t-ridge", "ipww-att"], progress=False).items():
+        recorded = numbers["estimate_" + name.replace("-", "_")]
+        assert recorded.value == pytest.approx(one.ate)
+        assert interval(recorded) == pytest.approx((one.lower, one.upper))
+    means = people.groupby("studies", observed=True)["income"].mean()
+    assert numbers["difference_in_means"].value == pytest.approx(means[ARMS[1]] - means[ARMS[0]])
+
+
+def test_students_were_younger_and_poorer_before(people):
+    before = people.groupby("studies", observed=True)[["age", "income_prev"]].mean()
+    assert (before.loc[ARMS[1]] < before.loc[ARMS[0]]).all()
+
+
+def test_two_of_the_proposed_sets_will_do(page):
+    _, numbers = page
+    assert numbers["sets_that_will_do"].value == 2
+
+
+def test_income_after_the_treatment_pulls_the_coefficient_up_by_far(page, people):
+    _, numbers = page
+    without, adjusted = numbers["estimate_s_ridge"], numbers["after_adding_income"]
+    assert interval(adjusted)[0] > interval(without)[1]
+    assert numbers["after_adding_nothing"] == without
+    moved = numbers["after_adding_occupation"].value - without.value
+    assert abs(moved) < 0.2 * (adjusted.value - without.value)
+    later = fitted_simulator().sample(2_500, 3, seed=6).query("t == 2").set_index("subject")
+    arms = later.loc[people.index].groupby(people["studies"], observed=True)
+    assert arms["income"].max()[ARMS[1]] == 0
+    # Nearly everybody who studies rises by one level, and nobody else does.
+    risen = later.loc[people.index, "education-num"] - people["education-num"]
+    shares = (risen == 1).groupby(people["studies"], observed=True).mean()
+    assert shares[ARMS[1]] > 0.8
+    assert shares[ARMS[0]] == 0
+
+
+def test_the_report_and_the_verdicts_follow_from_the_numbers(page):
+    _, numbers = page
+    report, everybody = said(page, "report"), ["s_ridge", "t_ridge", "ipww_lr"]
+    ends = [interval(numbers[f"estimate_{name}"]) for name in everybody]
+    agree = max(low for low, _ in ends) <= min(high for _, high in ends)
+    assert ("We give no number for everybody" in report) != agree
+    overlap = [interval(numbers[f"estimate_{name}"]) for name in ("ipww_ato", "aipw_ato")]
+    clear = min(low for low, _ in overlap) > 0 or max(high for _, high in overlap) < 0
+    part = report.split("**Those who might do either, by overlap weights.**")[1].split("**")[0]
+    assert ("one side of zero" in part) == clear
+    for name in ("ipww_ato", "aipw_ato", "ipww_att"):
+        assert f"{numbers[f'estimate_{name}'].value:,.0f} dollars" in report
+    truth = {"ipww_ato": "ato", "aipw_ato": "ato", "ipww_att": "att", "ipww_trim": "ate_trimmed"}
+    truth = dict.fromkeys(everybody, "ate_two_arms") | truth
+    held = [
+        low <= numbers[f"truth_of_{truth[name]}"].value <= high
+        for name in truth
+        for low, high in [interval(numbers[f"estimate_{name}"])]
+    ]
+    low, high = interval(numbers["difference_in_means"])
+    held.append(low <= numbers["truth_of_ate_two_arms"].value <= high)
+    assert numbers["intervals_that_hold_the_truth"].value == pytest.approx(
+        100 * sum(held) / len(held)
+    )
+    assert said(page, "truth-answer").startswith(f"{sum(held)} of {len(held)} intervals")
+
+
+def test_the_treated_are_worth_least_where_they_stand_for_everybody(page):
+    _, numbers = page
+    worth = {k: one.value for k, one in numbers.items() if k.startswith("worth_of_treated")}
+    assert min(worth, key=worth.get) == "worth_of_treated_ate_two_arms"
+    assert worth["worth_of_treated_att"] == pytest.approx(numbers["treated"].value)
+
+
+def test_single_propensities_are_wrong_by_large_factors_in_both_directions(page):
+    _, numbers = page
+    assert numbers["true_over_estimated_5_percent"].value < 0.5
+    assert numbers["true_over_estimated_95_percent"].value > 2
+
+
+def test_the_solution_that_hides_a_cause_runs_and_pulls_the_estimate_down(page, people, capsys):
+    notebook, numbers = page
+    solutions = "".join(cell.source for cell in notebook.cells if cell["id"] == "known-list")
+    (code,) = re.findall(r"```python\n(.*?)```", solutions, re.DOTALL)
+    names = {"people": people, "Study": Study, "estimate": estimate, "adjustment": "full"}
+    exec(code, names | {"ADJUSTMENT_SETS": ADJUSTMENT_SETS})
+    without = float(capsys.readouterr().out.split()[0])
+    assert without < numbers["estimate_ipww_ato"].value
+    fewer = [name for name in ADJUSTMENT_SETS["full"] if name != "income_prev"]
+    hidden = replace(Study(people, people, people), adjustment=fewer)
+    assert without == estimate(hidden, ["ipww-ato"], progress=False)["ipww-ato"].ate
