@@ -153,16 +153,10 @@ def small_texts(page) -> list[str]:
 
 
 def findings(page, **options) -> list[str]:
-    """What axe calls serious or critical on a page, each with its place.
-
-    Of the many small parts of programs, tables and formulas, which look alike everywhere, those of one page
-    are looked at.
-    """
+    """What axe calls serious or critical on a page, each with its place."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no extra `test`")
     # Without `preload`, which asks for style sheets once more and from the wrong places.
-    alike = [] if "/worlds." in page.url else [["pre span"], ["td"], ["mjx-container"]]
-    options = {"preload": False, **options}
-    found = axe.Axe().run(page, {"exclude": alike}, options).response["violations"]
+    found = axe.Axe().run(page, options={"preload": False, **options}).response["violations"]
     return [
         f"{one['id']}: {' '.join(node['target'])}: {node['failureSummary']}"
         for one in found
