@@ -79,9 +79,8 @@ def book(edition: str, workers: int, no_render: bool, force: bool) -> list[str]:
         f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
         f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
     )
-    index = book.built / Path(edition).stem / "index.html"
-    if index.exists() and not no_render:
-        print(f"the book is at {index}")
+    if outcome.index.exists() and not no_render:
+        print(f"the book is at {outcome.index}")
     return outcome.problems
 
 

@@ -35,6 +35,9 @@ WIDTH = STYLE["figure.figsize"][0]
 #: Inches between the rows of a causal graph.
 ROW = 0.38
 
+#: Standard errors to either side of a drawn interval of 95 %.
+HALF_WIDTH = 1.96
+
 #: A look that makes dots of a line, and that of a line that values are compared with.
 DOTS = {"marker": "o", "markersize": 4, "linestyle": ""}
 REFERENCE = {"color": INK, "linewidth": 1, "linestyle": "--"}
@@ -358,7 +361,7 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
     table = pd.concat(parts, names=["panel", "level"]).reset_index()
     table = table[table["size"] >= 30]  # below, the normal interval means little
     value = table["mean"]
-    half = 1.96 * np.sqrt(value * (100 - value) / table["size"])
+    half = HALF_WIDTH * np.sqrt(value * (100 - value) / table["size"])
     table = table.assign(value=value, lower=value - half, upper=value + half)
     title, unit = f"Who has {outcome} {level}", "% of the subjects with this level"
     return intervals(table, "level", title, unit, columns=2, line={"everyone": reached.mean()})

@@ -5,6 +5,7 @@ book in `_build/EDITION`. Beside the pages, a status table is written from their
 """
 
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 from lib.book.editions import BOOK, Book, Edition, load_edition
@@ -19,11 +20,12 @@ STATUS = "status_table.md"
 
 
 class Outcome(NamedTuple):
-    """Which pages a build ran and which it left, and one sentence for each problem."""
+    """Which pages a build ran and left, a sentence for each problem, and where the book is."""
 
     ran: list[str]
     unchanged: list[str]
     problems: list[str]
+    index: Path
 
 
 def build(
@@ -48,18 +50,19 @@ def build(
             # The longest first, by its last run, so that at the end none is left alone.
             stale.sort(key=lambda run: -(read_record(run) or {"seconds": 0})["seconds"])
             problems = execute(stale, workers)
-            write_text(executed / STATUS, status_table(made))
-            problems += _render(made, book) if render else []
+            table = status_table(made)
+            write_text(executed / STATUS, table)
+            problems += _render(made, table, book) if render else []
     except BlockingIOError:
         raise InputError(f"another build is at work in {executed}: wait for it") from None
     unchanged = [run.page for run in runs if run not in stale]
-    return Outcome([run.page for run in stale], unchanged, problems)
+    index = book.built / made.name / "index.html"
+    return Outcome([run.page for run in stale], unchanged, problems, index)
 
 
-def _render(edition: Edition, book: Book) -> list[str]:
+def _render(edition: Edition, table: str, book: Book) -> list[str]:
     staging = book.built / ".staging" / edition.name
     site = Site(staging, f"Edition {edition.name}. {edition.about}", edition.title, book)
-    table = (book.executed / edition.name / STATUS).read_text(encoding="utf-8")
     included = f"```{{include}} executed/default/{STATUS}\n```"
     for name, path in edition.prose.items():
         site.pages[f"{name}.md"] = path.read_text(encoding="utf-8").replace(included, table)

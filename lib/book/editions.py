@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
-from lib.book.parameters import as_source, checked, read_notebook, read_parameters
+from lib.book.parameters import as_typed, checked, read_notebook, read_parameters
 from lib.errors import InputError, check, check_known, first_problem
 from lib.files import read_yaml
 
@@ -135,7 +135,7 @@ class Run:
     def changes(self) -> dict[str, str]:
         """The parameters that are not at their defaults, as one types them."""
         return {
-            name: value if isinstance(value, str) else as_source(value)
+            name: as_typed(value)
             for name, value in self.values.items()
             if value != self.parameters[name].default
         }
@@ -143,9 +143,7 @@ class Run:
     def given(self, names: Iterable[str]) -> dict[str, str | float | bool]:
         """Return the values of parameters; what is no plain value as it is written."""
         values = {name: self.values[name] for name in names}
-        return {
-            k: v if isinstance(v, str | float | int) else as_source(v) for k, v in values.items()
-        }
+        return {k: v if isinstance(v, float | int) else as_typed(v) for k, v in values.items()}
 
     @property
     def command(self) -> str:

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from lib.book.editions import BOOK, Book, Run, load_edition
-from lib.book.parameters import read_notebook
+from lib.book.parameters import marked, read_notebook
 from lib.book.running import read_record, why_stale
 from lib.errors import check
 from lib.files import writable, write_text
@@ -20,12 +20,12 @@ def keep(
     Returns, by table, the first line that differs from the one kept before, or None; and a
     sentence for each page that is not up to date, of which nothing is kept anew.
     """
-    differences, problems = {}, []
-    for run in load_edition(edition, book).runs.values():
+    differences, problems, made = {}, [], load_edition(edition, book)
+    for run in made.runs.values():
         if stale := why_stale(run, but=["kept tables"]):
             problems.append(f"{run.page} is not up to date: {stale}")
             continue
-        folder = book.recorded / Path(edition).stem / run.page
+        folder = book.recorded / made.name / run.page
         files = _files(run, folder)
         for path in sorted({*files, *folder.glob("*")}):
             kept, fresh = path.read_text("utf-8") if path.exists() else "", files.get(path, "")
@@ -45,13 +45,11 @@ def keep(
 def _files(run: Run, folder: Path) -> dict[Path, str]:
     """Return the tables that an executed page has marked, and their run record, by path."""
     files, digests, record = {}, {}, read_record(run)
-    for cell in read_notebook(run.output)[0].cells:
-        for output in cell.get("outputs", []):
-            if mark := output.get("metadata", {}).get("recorded"):
-                name, text = mark["name"], mark["text/csv"]
-                check(name not in digests, f"page {run.page} may record a name once", name)
-                files[folder / f"{name}.csv"] = text
-                digests[name] = hashlib.sha256(text.encode()).hexdigest()
+    for mark, _ in marked(read_notebook(run.output)[0], "recorded"):
+        name, text = mark["name"], mark["text/csv"]
+        check(name not in digests, f"page {run.page} may record a name once", name)
+        files[folder / f"{name}.csv"] = text
+        digests[name] = hashlib.sha256(text.encode()).hexdigest()
     if files:
         kept = {what: record[what] for what in ("command", "parameters", "seconds", "versions")}
         kept |= {"date": record["started"][:10], "tables": digests}

@@ -11,7 +11,7 @@ papermill's own reading leaves out, without a word, what it does not understand,
 
 import ast
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Optional, Union
@@ -77,6 +77,11 @@ class Parameter:
 def as_source(value: Any) -> str:
     """Write a value the way the notebooks do: `50_000`, `0.5`, `'Full-time studies'`."""
     return f"{value:_}" if type(value) is int and abs(value) >= 10_000 else repr(value)
+
+
+def as_typed(value: Any) -> str:
+    """Write a value the way one types it on the command line: text as it is."""
+    return value if isinstance(value, str) else as_source(value)
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
@@ -154,3 +159,10 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
     tagged = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     return notebook, next(tagged, nbformat.v4.new_code_cell())
+
+
+def marked(notebook: nbformat.NotebookNode, mark: str) -> Iterator[tuple]:
+    """Yield the outputs that carry a mark in their metadata, each after what the mark says."""
+    for output in (one for cell in notebook.cells for one in cell.get("outputs", [])):
+        if said := output.get("metadata", {}).get(mark):
+            yield said, output

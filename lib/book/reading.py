@@ -5,12 +5,14 @@ Chapters are written in MyST Markdown, of which Jupyter knows neither the direct
 
 import ast
 import copy
+import functools
 import re
 
 from nbformat import NotebookNode, v4
 from pybtex.database import parse_file
 
 from lib import ROOT
+from lib.book.parameters import marked
 
 _DIRECTIVE = re.compile(r"^:::\{(admonition|dropdown)\} (.*)\n((?:.*\n)*?):::$", re.MULTILINE)
 #: A link to the glossary: its words and, where these are inflected, the term.
@@ -35,17 +37,16 @@ def plain(notebook: NotebookNode) -> NotebookNode:
     >>> plain(seen).cells[0].source
     'See [Pearl (2009)](https://doi.org/10.1017/CBO9780511803161).'
     """
-    result, texts = copy.deepcopy(notebook), _citations()
+    result, texts = copy.deepcopy(notebook), dict(_citations())
     drawn = [cell for cell in result.cells if "figure" in cell.metadata.get("mystnb", {})]
     for number, cell in enumerate(drawn, start=1):
         figure, label = cell.metadata.mystnb.figure, f"Figure {number}"
         texts[f"{{numref}}`{figure.get('name')}`"] = label
         caption = v4.new_markdown_cell(f"**{label}.** {figure.caption}", id=f"{cell.id}-caption")
         result.cells.insert(result.cells.index(cell) + 1, caption)
-    for output in (one for cell in result.cells for one in cell.get("outputs", [])):
-        if mark := output.get("metadata", {}).get("scrapbook"):
-            text = ast.literal_eval(output.data[f"{mark.mime_prefix}text/plain"])
-            texts[f"{{glue:text}}`{mark.name}`"] = text
+    for mark, output in marked(result, "scrapbook"):
+        text = ast.literal_eval(output.data[f"{mark.mime_prefix}text/plain"])
+        texts[f"{{glue:text}}`{mark.name}`"] = text
     for cell in result.cells:
         boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
         cell.source = re.sub(
@@ -77,6 +78,7 @@ def student(notebook: NotebookNode) -> NotebookNode:
     return result
 
 
+@functools.cache
 def _citations() -> dict[str, str]:
     """Return what each citation of a work in the bibliography reads as, linked by its DOI."""
     texts = {}

@@ -22,7 +22,7 @@ import yaml
 
 from lib import ROOT
 from lib.book.editions import BOOK, Book, Run
-from lib.book.parameters import as_source, read_notebook
+from lib.book.parameters import as_source, as_typed, read_notebook
 from lib.book.reading import TERM, plain, student
 from lib.book.recorded import Number
 from lib.book.running import read_record
@@ -36,7 +36,7 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.filters |= {"source": as_source, "number": lambda found: Number(**found)}
+TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
 
 #: Settings of a book without a bibliography, whose citations become footnotes: MyST does not see
 #: where they stand, and would end a page with the line above those of its own.

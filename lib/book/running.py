@@ -29,7 +29,7 @@ import psutil
 from nbformat import NotebookNode
 
 from lib.book.editions import Run
-from lib.book.parameters import read_notebook, with_values
+from lib.book.parameters import marked, read_notebook, with_values
 from lib.cache import versions
 from lib.errors import InputError
 from lib.files import atomic_write, folder_digest, writable, write_text
@@ -42,10 +42,11 @@ class PageFailed(Exception):
 # --- Run records ------------------------------------------------------------------------------
 
 
-def read_record(run: Run) -> dict[str, Any] | None:
+def read_record(run: Run | Path) -> dict[str, Any] | None:
     """Return the record of the last good run of a page, or None if there is no whole one."""
+    output = run if isinstance(run, Path) else run.output
     with contextlib.suppress(OSError, ValueError):
-        return json.loads(run.output.with_suffix(".json").read_text(encoding="utf-8"))
+        return json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
     return None
 
 
@@ -201,10 +202,9 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
 def _numbers(executed: NotebookNode) -> dict[str, dict[str, Any]]:
     """Return the recorded numbers of an executed notebook, by name."""
     found = {}
-    for output in (output for cell in _code(executed.cells) for output in cell.outputs):
-        if mark := output.get("metadata", {}).get("scrapbook"):
-            text = output.data.get(mark["mime_prefix"] + "application/json")
-            found |= {mark["name"]: json.loads(text)} if text else {}
+    for mark, output in marked(executed, "scrapbook"):
+        text = output.data.get(mark["mime_prefix"] + "application/json")
+        found |= {mark["name"]: json.loads(text)} if text else {}
     return found
 
 

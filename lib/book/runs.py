@@ -5,10 +5,8 @@ executed notebook, its run record and its page. `runs/index.html` lists them all
 """
 
 import base64
-import contextlib
 import io
 import itertools
-import json
 import math
 import shutil
 from collections.abc import Collection, Mapping, Sequence
@@ -30,17 +28,13 @@ from lib.files import atomic_write, file_lock, writable, write_parquet, write_te
 #: More runs than these in one sweep are a mistake rather than a plan.
 MOST_RUNS = 10_000
 
-#: An interval of 95 % reaches so many standard errors to either side.
-NORMAL = 1.96
-
 
 def find_runs(book: Book) -> dict[str, dict[str, Any]]:
     """Return the records of all runs, by the name of their folder, the latest first."""
-    found = {}
-    for path in book.runs.glob("*/*.json"):
-        with contextlib.suppress(ValueError):  # one that is damaged is run again, when asked for
-            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
-    return dict(sorted(found.items(), key=lambda item: item[1]["started"], reverse=True))
+    records = {path.parent.name: read_record(path) for path in book.runs.glob("*/*.json")}
+    # One that is damaged is run again, when it is asked for.
+    found = [(folder, record) for folder, record in records.items() if record]
+    return dict(sorted(found, key=lambda item: item[1]["started"], reverse=True))
 
 
 def show(
@@ -147,7 +141,7 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
         value=("value", "mean"), unit=("unit", "first"), error=("standard_error", "first")
     )
     several = runs["value"].sem()
-    reach = NORMAL * several.where(several > 0, found["error"].astype(float)).fillna(0)
+    reach = plots.HALF_WIDTH * several.where(several > 0, found["error"].astype(float)).fillna(0)
     drawn = found.assign(lower=found["value"] - reach, upper=found["value"] + reach).reset_index()
     drawn["panel"] = drawn["number"].str.replace("_", " ")
     drawn["series"] = [
@@ -182,16 +176,16 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
         for name in dict.fromkeys(name for run in runs for name in run["numbers"])
     }
     folder, files, figures = folder_name("comparison", *names), {}, {}
-    for name, run in zip(names, runs, strict=True):
+    for place, (name, run) in enumerate(zip(names, runs, strict=True), start=1):
         executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")
         for cell in executed.cells:
             about = cell.metadata.get("mystnb", {}).get("figure")
             drawn = (one.get("data", {}).get("image/png") for one in cell.get("outputs", []))
             if about and (image := next(filter(None, drawn), None)):
-                file = f"{about['name']}-{names.index(name) + 1}.png"
+                file = f"{about['name']}-{place}.png"
                 files[f"{folder}/{file}"] = base64.b64decode(image)
                 alt = cell.metadata["mystnb"]["image"]["alt"]
-                figures.setdefault(about["name"], []).append((name, file, about["caption"], alt))
+                figures.setdefault(about["name"], []).append((place, file, about["caption"], alt))
     text = TEMPLATES.get_template("comparison.md").render(
         names=names,
         runs=runs,
