@@ -60,6 +60,8 @@ def plain(notebook: NotebookNode) -> NotebookNode:
 def student(notebook: NotebookNode) -> NotebookNode:
     r"""Return a copy in which every dropdown that is titled *Solution* is an empty cell.
 
+    The cells that are tagged *solution* are left out.
+
     Examples
     --------
     >>> exercise = "**1.** What is 6 by 7?\n\n:::{dropdown} Solution\n42.\n:::"
@@ -68,8 +70,8 @@ def student(notebook: NotebookNode) -> NotebookNode:
     ['**1.** What is 6 by 7?', '', '']
     """
     result = copy.deepcopy(notebook)
-    cells, result.cells = result.cells, []
-    for cell in cells:
+    told, result.cells = result.cells, []
+    for cell in (one for one in told if "solution" not in one.metadata.get("tags", [])):
         cell.source, *others = map(str.strip, _SOLUTION.split(cell.source))
         result.cells.append(cell)
         for number, text in enumerate(others, start=1):
