@@ -80,6 +80,31 @@ def student(notebook: NotebookNode) -> NotebookNode:
     return result
 
 
+def exercises(notebook: NotebookNode) -> NotebookNode:
+    r"""Return a copy of the section on exercises alone; without cells, if there is none.
+
+    Examples
+    --------
+    >>> text = "# Sums\n\n## Adding\n\nSo.\n\n## Exercises\n\n**1.** How?\n\n## Then\n\nOn."
+    >>> exercises(v4.new_notebook(cells=[v4.new_markdown_cell(text)])).cells[0].source
+    '**1.** How?'
+    """
+    result, within = copy.deepcopy(notebook), False
+    told, result.cells = result.cells, []
+    for cell in told:
+        kept = within
+        if cell.cell_type == "markdown":
+            before, *sections = re.split(r"^## (.*)\n?", cell.source, flags=re.MULTILINE)
+            texts = [before] if within else []
+            for heading, text in zip(sections[::2], sections[1::2], strict=True):
+                within = heading == "Exercises"
+                texts += [text] if within else []
+            cell.source = "".join(texts).strip()
+            kept = bool(cell.source)
+        result.cells += [cell] if kept else []
+    return result
+
+
 @functools.cache
 def _citations() -> dict[str, str]:
     """Return what each citation of a work in the bibliography reads as, linked by its DOI."""
