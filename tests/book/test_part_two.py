@@ -288,7 +288,7 @@ def test_do_the_intervals_cover(ask):
         truth="{name: one.tolist() for name, one in truth.items()}",
         chance="(100 * binom.sf([2, 4], 20, 0.05)).tolist()",
         shares="[share(bias=1), share(stated=0.5), share(bias=2)]",
-        widths="[row['width, average'] for row in rows.values()]",
+        widths="[row['width, average, $'] for row in rows.values()]",
         held="100 * float(np.mean(held))",
         heaviest="float((tilted('ATO', e)[0] / e).max())",
     )
