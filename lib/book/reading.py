@@ -60,6 +60,8 @@ def plain(notebook: NotebookNode) -> NotebookNode:
 def student(notebook: NotebookNode) -> NotebookNode:
     r"""Return a copy in which every dropdown that is titled *Solution* is an empty cell.
 
+    The cells that are tagged *solution* are left out.
+
     Examples
     --------
     >>> exercise = "**1.** What is 6 by 7?\n\n:::{dropdown} Solution\n42.\n:::"
@@ -68,13 +70,38 @@ def student(notebook: NotebookNode) -> NotebookNode:
     ['**1.** What is 6 by 7?', '', '']
     """
     result = copy.deepcopy(notebook)
-    cells, result.cells = result.cells, []
-    for cell in cells:
+    told, result.cells = result.cells, []
+    for cell in (one for one in told if "solution" not in one.metadata.get("tags", [])):
         cell.source, *others = map(str.strip, _SOLUTION.split(cell.source))
         result.cells.append(cell)
         for number, text in enumerate(others, start=1):
             result.cells.append(v4.new_code_cell(id=f"{cell.id}-answer-{number}"))
             result.cells.append(v4.new_markdown_cell(text, id=f"{cell.id}-{number}"))
+    return result
+
+
+def exercises(notebook: NotebookNode) -> NotebookNode:
+    r"""Return a copy of the section on exercises alone; without cells, if there is none.
+
+    Examples
+    --------
+    >>> text = "# Sums\n\n## Adding\n\nSo.\n\n## Exercises\n\n**1.** How?\n\n## Then\n\nOn."
+    >>> exercises(v4.new_notebook(cells=[v4.new_markdown_cell(text)])).cells[0].source
+    '**1.** How?'
+    """
+    result, within = copy.deepcopy(notebook), False
+    told, result.cells = result.cells, []
+    for cell in told:
+        kept = within
+        if cell.cell_type == "markdown":
+            before, *sections = re.split(r"^## (.*)\n?", cell.source, flags=re.MULTILINE)
+            texts = [before] if within else []
+            for heading, text in zip(sections[::2], sections[1::2], strict=True):
+                within = heading == "Exercises"
+                texts += [text] if within else []
+            cell.source = "".join(texts).strip()
+            kept = bool(cell.source)
+        result.cells += [cell] if kept else []
     return result
 
 

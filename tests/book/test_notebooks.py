@@ -142,6 +142,16 @@ SMALL = {
         "treatment": "Evening course",
         "subject": 3,
     },
+    "your_own_table": {
+        "n_samples": 400,
+        "n_studies": 2,
+        "strengths": [0.0, 4.5],
+        "estimators": ["ipw-true", "t-ridge"],
+        "n_truth": 2_000,
+        "n_test": 200,
+        "n_refits": 2,
+        "seed": 1,
+    },
 }
 NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
 

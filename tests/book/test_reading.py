@@ -47,10 +47,11 @@ def test_code_is_the_same(path):
     copies = [plain(before), student(before), plain(student(before))]
     assert before == kept, "a copy changed its original"
     code = [cell for cell in before.cells if cell.cell_type == "code"]
-    for one in copies:
+    asked = [cell for cell in code if "solution" not in cell.metadata.get("tags", [])]
+    for one, expected in zip(copies, [code, asked, asked], strict=True):
         nbformat.validate(one)
         assert len({cell.id for cell in one.cells}) == len(one.cells)
-        assert [cell for cell in one.cells if cell.cell_type == "code" and cell.source] == code
+        assert [cell for cell in one.cells if cell.cell_type == "code" and cell.source] == expected
     assert plain(student(before)) == copies[-1], "the same notebook gives the same bytes"
 
 
@@ -66,6 +67,13 @@ def test_students_get_every_exercise_and_no_solution(path):
     assert text.split() == left.split()
     empty = [cell for cell in given.cells if cell.cell_type == "code" and not cell.source]
     assert len(empty) == len(solutions)
+
+
+def test_the_program_of_a_solution_is_left_out():
+    program = new_code_cell("print(42)", metadata={"tags": ["solution"]})
+    told = new_markdown_cell("**1.** Six by seven?\n\n:::{dropdown} Solution\n42.\n:::")
+    cells = student(new_notebook(cells=[told, program, new_code_cell("1 + 1")])).cells
+    assert [cell.source for cell in cells] == ["**1.** Six by seven?", "", "", "1 + 1"]
 
 
 def test_an_answer_follows_its_exercise():
