@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from lib.errors import InputError, check
+from lib.errors import InputError, check, check_known
 
 # ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
 # The commands import what they need when they are called, so that --help answers at once. Each
@@ -27,7 +27,7 @@ def commands() -> None:
     the whole book, `run` executes one notebook with the values you choose, `sweep` with many, and
     `compare` sets runs side by side. `pages` lists the notebooks with their parameters, and
     `sheets` makes sheets of their exercises. `record` keeps tables of an edition, or compares a
-    fresh run with them. `sample` writes worlds of a simulator.
+    fresh run with them. `sample` writes worlds of a simulator, and `export` the data sets.
 
     \b
     examples:
@@ -310,6 +310,56 @@ def sample(
     with atomic_write(output) as beside:
         write_parquet(beside, map(reported, simulator.blocks(do=do, **drawn)))
     print(f"{drawn['n']:,} subjects × {horizon} steps: {output}")
+
+
+@commands.command()
+@click.argument("folder", type=_path)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--csv", is_flag=True, help="Write every table as CSV, too.")
+@click.option("--small", is_flag=True, help="A few rows of each, to see everything work.")
+@click.option("--url", help="The address below which the folders will be published.")
+def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: str | None) -> None:
+    """Write the data sets of the book, or those named, each to a folder of its own.
+
+    A set is a folder of Parquet tables with a card, a datasheet and Croissant metadata. It
+    appears when all of it is written, and one that is there stays as it is, so that an
+    interrupted export goes on. The full sets of IncomeSCM take some minutes each.
+
+    \b
+    examples:
+      python -m lib export my_sets
+      python -m lib export my_sets IncomeSCM-1.1.CATE flu_vaccine_v0 --csv
+    """
+    from lib.book.publishing import Description, publish
+    from lib.ccr import static_data_sets as of_tasks
+    from lib.files import atomic_write, writable
+    from lib.income import data_sets as of_income
+    from lib.income import fitted_simulator
+    from lib.income.study import DATA_SETS
+
+    known = [*DATA_SETS, *of_tasks.CONFIGURATIONS]
+    for name in names:
+        check_known("data set", name, known)
+    writable(folder)
+    for name in dict.fromkeys(names or known):
+        target, family = folder / name, of_income if name in DATA_SETS else of_tasks
+        if target.exists():
+            print(f"{target} is there, and stays as it is")
+            continue
+        changed = family.SMALL if small else {}
+        with atomic_write(target, folder=True) as beside:
+            if name in DATA_SETS:
+                simulator = fitted_simulator(DATA_SETS[name][0])
+                of_income.write_cate(beside, name, simulator, **changed)
+                told = of_income.described(name)
+            else:
+                told = of_tasks.described(tasks := of_tasks.static_tasks(name, **changed))
+                tasks.to_parquet(beside)
+            told |= {"url": f"{url.rstrip('/')}/{name}"} if url else {}
+            told |= {"version": f"{told['version']}-small"} if small else {}
+            command = f"python -m lib export FOLDER {name}{' --small' if small else ''}"
+            publish(beside, Description(**told, command=command), csv)
+        print(target)
 
 
 def main(typed: list[str]) -> int:

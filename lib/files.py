@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import os
 import secrets
+import shutil
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -36,8 +37,10 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, errno.EIO}
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike, folder: bool = False) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
+
+    It is a file, or a `folder` to write files into; a folder takes the place of none but an empty one.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
     who write the same path at once, the later counts, whole. What a killed process has left
@@ -60,10 +63,10 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
         writer = left.name.split(".")[2]
         if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
-            left.unlink(missing_ok=True)
+            _remove(left)
     try:
         # Made at once: a file that is missing from here on is another one.
-        beside.touch(exist_ok=False)
+        beside.mkdir() if folder else beside.touch(exist_ok=False)
         yield beside
         os.replace(beside, path)
     except OSError as error:
@@ -72,7 +75,11 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         with contextlib.suppress(OSError):  # of a folder that is none
-            beside.unlink(missing_ok=True)
+            _remove(beside)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:

@@ -15,6 +15,9 @@ _FILE = read_yaml(ROOT / "data" / "static_data_sets.yml")
 #: By name; what the keys mean is told in the file.
 CONFIGURATIONS = _FILE["configurations"]
 
+#: What differs from them in a set of a few rows.
+SMALL = _FILE["small"]
+
 
 def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
     """Generate the tasks of a static data set: all of the first graph, then those of the next.
@@ -37,7 +40,7 @@ def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
 
 
 def described(tasks: Tasks) -> dict:
-    """Return the fields of a ``lib.book.publishing.Description`` of a set, but for its date."""
+    """Return the fields of a ``lib.book.publishing.Description`` of a set, but for its command."""
     one = CONFIGURATIONS[tasks.name]
     told = {
         "n_prompts": len(tasks),

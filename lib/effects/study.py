@@ -35,6 +35,16 @@ ARMS = ("No studies", "Full-time studies")
 #: The groups of the paper's Task 3; only this column may be absent.
 GROUP = "education-num"
 
+#: The tables of a study …
+TABLES = ("observational", "control", "treated")
+
+#: … and those of what may be known beside them, by field.
+KNOWN = {
+    "probabilities": "propensities",
+    "test_probabilities": "test_propensities",
+    "truth": "test_effects",
+}
+
 #: What pandas infers of the values of a covariate that can be read in one way only.
 KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "empty"}
 
@@ -161,19 +171,25 @@ class Study:
             missing={} if self.impute else absent[absent > 0].to_dict(),
         )
 
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the three tables and, as far as known, `propensities` and Monte-Carlo effects."""
+        known = {name: getattr(self, field) for field, name in KNOWN.items()}
+        if isinstance(self.truth, TrueEffects):
+            known["test_effects"] = pd.DataFrame(vars(self.truth))
+        known = {name: one for name, one in known.items() if isinstance(one, pd.DataFrame)}
+        return self._tables() | known
+
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write one file a table, and `propensities` as far as known, into a folder; return it."""
+        """Write one file for each of :meth:`tables` into a folder, and return it."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        known = {"propensities": self.probabilities, "test_propensities": self.test_probabilities}
-        for name, table in (self._tables() | known).items():
-            if table is not None:
-                with atomic_write(folder / f"{name}.parquet") as beside:
-                    write_parquet(beside, [table])
+        for name, table in self.tables().items():
+            with atomic_write(folder / f"{name}.parquet") as beside:
+                write_parquet(beside, [table])
         return folder
 
     def _tables(self) -> dict[str, pd.DataFrame]:
-        return {name: getattr(self, name) for name in ("observational", "control", "treated")}
+        return {name: getattr(self, name) for name in TABLES}
 
     def _adjustment_set(self) -> list[str]:
         chosen = self.adjustment
@@ -205,9 +221,22 @@ class Study:
         return taken
 
 
-def read_study(observational, control, treated, **fields) -> Study:
-    """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them."""
+def read_study(observational, control=None, treated=None, **fields) -> Study:
+    """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them.
+
+    A folder alone, as :meth:`Study.to_parquet` writes it, has the truth in it, too.
+    """
     given = (observational, control, treated)
+    if control is None:
+        folder = Path(observational)
+        given = [folder / f"{name}.parquet" for name in TABLES]
+        paths = {field: folder / f"{name}.parquet" for field, name in KNOWN.items()}
+        known = {field: read_table(path) for field, path in paths.items() if path.exists()}
+        if "truth" in known:
+            columns = (known["truth"][name].to_numpy() for name in ("mean", "variance", "repeats"))
+            mean, variance, repeats = columns
+            known["truth"] = TrueEffects(mean, variance, int(repeats[0]))
+        fields = known | fields
     tables = (one if isinstance(one, pd.DataFrame) else read_table(one) for one in given)
     return Study(*tables, **fields)
 

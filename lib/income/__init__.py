@@ -11,6 +11,7 @@ from lib.adult import load_adult
 from lib.cache import cached
 from lib.errors import check_known
 from lib.files import read_table
+from lib.income.data_sets import load_cate
 from lib.income.mechanisms import MECHANISMS
 from lib.income.published import published_study
 from lib.income.study import draw_studies, draw_study
@@ -23,6 +24,7 @@ __all__ = [
     "draw_studies",
     "draw_study",
     "fitted_simulator",
+    "load_cate",
     "published_study",
 ]
 

@@ -1,0 +1,68 @@
+"""IncomeSCM as data sets: drawn with all that is true of them, and read again in one line.
+
+``data/income_data_sets.yml`` says how large each set is, and what people should know of it;
+``lib.book.publishing`` writes that beside the tables. Same code, versions and seeds, same bytes.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lib import ROOT
+from lib.effects.study import read_study
+from lib.errors import check_known
+from lib.files import read_table, read_yaml, write_parquet
+from lib.income.study import DATA_SETS, draw_study
+from lib.scm import Simulator
+
+_FILE = read_yaml(ROOT / "data" / "income_data_sets.yml")
+
+#: What differs from the usual size in a set of a few rows.
+SMALL = _FILE["small"]
+
+#: The seed of the Monte-Carlo futures of those who are seen; other seeds are the usual ones.
+SEEN_TRUTH_SEED = 3
+
+
+def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> Path:
+    """Draw a data set from the simulator of its specification, and write its tables as Parquet.
+
+    `changed` differs from the size in the file: `n` subjects, seen and tested; `repeats`.
+    True effects are those of the test subjects and, of other futures, of those who are seen.
+    """
+    check_known("data set", name, DATA_SETS)
+    study = draw_study(simulator, horizon=DATA_SETS[name][1], **_FILE["size"] | changed)
+    seen = study.redrawn(test_seed=study.drawn["seed"], truth_seed=SEEN_TRUTH_SEED)
+    for table, frame in (study.tables() | {"effects": seen.tables()["test_effects"]}).items():
+        plain = frame.set_axis(frame.columns.astype(str), axis=1).rename_axis("subject")
+        # Text, because not every reader of Parquet knows categories.
+        plain = plain.reset_index().astype(dict.fromkeys(plain.select_dtypes("category"), str))
+        write_parquet(folder / f"{table}.parquet", [plain], compression="zstd")
+    return folder
+
+
+def described(name: str) -> dict:
+    """Return the fields of a ``lib.book.publishing.Description`` of a set, but for its command."""
+    check_known("data set", name, DATA_SETS)
+    about = _FILE["description"]["about"].format(difference=_FILE["differences"][name])
+    return {**_FILE["description"], "name": name, "about": about}
+
+
+def load_cate(folder: str | os.PathLike, **fields) -> tuple[pd.DataFrame, *tuple[np.ndarray, ...]]:
+    r"""Read the seen subjects in the arms: covariates X, treatment t, outcome y, effect τ, e.
+
+    Of n subjects there are X, (n, d), numbers standardised and categories one-hot; t, 1.0 for the
+    treated; the income y and the true effect τ, in US dollars; and the propensity among the arms,
+
+    .. math:: e(z) = \frac{P(A = 1 \mid z)}{P(A = 0 \mid z) + P(A = 1 \mid z)}.
+
+    `fields` are those of a :class:`~lib.effects.study.Study`, such as ``adjustment="minimal"``. Test
+    subjects and all else are in ``read_study(folder)``.
+    """
+    study = read_study(folder, **fields)
+    used = study.observational[study.treatment].isin(study.arms).to_numpy()
+    effects = read_table(Path(folder, "effects.parquet"))["mean"].to_numpy()[used]
+    chances = study.probabilities.loc[used, list(study.arms)].to_numpy()
+    return study.covariates, study.arm, study.outcomes, effects, chances[:, 1] / chances.sum(axis=1)
