@@ -11,7 +11,7 @@ from lib.errors import InputError
 
 
 def build(tasks, folder):
-    return publish(tasks.to_parquet(folder), Description(**described(tasks), date="2026-01-31"))
+    return publish(tasks.to_parquet(folder), Description(**described(tasks), command="make"))
 
 
 def test_sets_are_of_themes_that_there_are_and_of_all_that_ship_with_the_book():
@@ -48,7 +48,7 @@ def test_a_set_is_the_same_however_often_it_is_built(tmp_path):
         build(static_tasks("candy_party_v0", n_samples=4, n_replicates=1), folder)
     one, two = ({path.name: path.read_bytes() for path in f.iterdir()} for f in folders)
     assert one == two
-    assert len(one) == 7
+    assert len(one) == 8
 
 
 def test_the_merges_that_the_card_shows_make_the_prompts(tmp_path):
