@@ -41,6 +41,31 @@ def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path, error):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_appears_when_all_in_it_is_written(tmp_path):
+    path = tmp_path / "set"
+    with atomic_write(path, folder=True) as beside:
+        write_text(beside / "one.txt", "1")
+        assert not path.exists()
+    assert [one.name for one in path.iterdir()] == ["one.txt"]
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "other", folder=True) as beside:
+        write_text(beside / "one.txt", "1")
+        raise KeyboardInterrupt
+    left = tmp_path / ".partial.0.0abc.third"  # what a killed process has left
+    left.mkdir()
+    write_text(left / "one.txt", "1")
+    with atomic_write(tmp_path / "third", folder=True):
+        pass
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["set", "third"]
+
+
+def test_a_folder_does_not_take_the_place_of_one_with_files(tmp_path):
+    write_text(tmp_path / "mine.txt", "mine")
+    rule = "cannot be written: Directory not empty"
+    with pytest.raises(InputError, match=rule), atomic_write(tmp_path, folder=True) as beside:
+        write_text(beside / "one.txt", "1")
+    assert [one.name for one in tmp_path.iterdir()] == ["mine.txt"]
+
+
 def test_two_who_write_one_file_do_not_mix(tmp_path):
     path = tmp_path / "page.json"
     with atomic_write(path) as first:

@@ -63,8 +63,8 @@ def publish(folder: str | os.PathLike, description: Description, csv: bool = Fal
     >>> import tempfile
     >>> answers = {key: "Ask it." for questions in QUESTIONS.values() for key in questions}
     >>> description = Description(
-    ...     "coins", "1.0.0", "Tosses of a coin.", "MIT", {"tosses": {"head": "1 if head"}}, keys={},
-    ...     cite="", creator="a hand", date="2026-01-31", answers=answers, command="toss",
+    ...     "coins", "1.0.0", "Tosses of a coin.", "MIT", {"tosses": {"head": "1 if head"}},
+    ...     keys={}, cite="", creator="a hand", date="2026-01-31", answers=answers, command="toss",
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pq.write_table(pa.table({"head": [0, 1]}), Path(folder) / "tosses.parquet")

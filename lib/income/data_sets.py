@@ -58,8 +58,8 @@ def load_cate(folder: str | os.PathLike, **fields) -> tuple[pd.DataFrame, *tuple
 
     .. math:: e(z) = \frac{P(A = 1 \mid z)}{P(A = 0 \mid z) + P(A = 1 \mid z)}.
 
-    `fields` are those of a :class:`~lib.effects.study.Study`, such as ``adjustment="minimal"``. Test
-    subjects and all else are in ``read_study(folder)``.
+    `fields` are those of a :class:`~lib.effects.study.Study`, such as ``adjustment="minimal"``.
+    Test subjects and all else are in ``read_study(folder)``.
     """
     study = read_study(folder, **fields)
     used = study.observational[study.treatment].isin(study.arms).to_numpy()

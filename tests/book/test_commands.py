@@ -45,7 +45,7 @@ def test_help_answers_at_once_and_names_every_command():
 
 
 @pytest.mark.parametrize(
-    "command", ["book", "run", "sweep", "compare", "sample", "pages", "record"]
+    "command", ["book", "run", "sweep", "compare", "sample", "pages", "record", "export"]
 )
 def test_each_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0

@@ -13,8 +13,25 @@ import pandas as pd
 import pytest
 import yaml
 
+from lib.__main__ import main
 from lib.book.publishing import QUESTIONS, Description, publish
+from lib.ccr.static_data_sets import CONFIGURATIONS
 from lib.errors import InputError
+from lib.income.study import DATA_SETS
+
+SETS = [*DATA_SETS, *CONFIGURATIONS]
+
+#: Rows of the small sets, by version. If one differs, a row has changed: raise the version in
+#: `data/income_data_sets.yml` or `data/static_data_sets.yml`, and put the new digest here.
+DIGESTS = {
+    ("IncomeSCM-1.0.CATE", "1.0.0"): "29914a676396962f",
+    ("IncomeSCM-1.0.CATE-short", "1.0.0"): "3e8fe01f782d1a2b",
+    ("IncomeSCM-1.1.CATE", "1.0.0"): "d6b2352ab2598f91",
+    ("clinical_notes_v0", "1.0.0"): "90b6d4c6d585ee88",
+    ("flu_vaccine_v0", "1.0.0"): "7c4dc20974fe8c8f",
+    ("candy_party_v0", "1.0.0"): "45749575297eb080",
+    ("flower_garden_v0", "1.0.0"): "fedb8cf0f7956874",
+}
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when `datasets` is imported
 
@@ -160,7 +177,10 @@ def test_csv_has_the_same_values_lists_as_json(folder):
             text[column] = text[column].map(json.loads)
             table[column] = [json.loads(json.dumps(_plain(one))) for one in table[column]]
         assert text.to_dict("list") == table.to_dict("list")
-    files = {one["@id"]: one for one in json.loads((folder / "croissant.json").read_text())["distribution"]}
+    files = {
+        one["@id"]: one
+        for one in json.loads((folder / "croissant.json").read_text())["distribution"]
+    }
     assert [*files] == ["lamps.parquet", "csv/lamps.csv", "effects.parquet", "csv/effects.csv"]
     digest = hashlib.sha256((folder / "csv" / "lamps.csv").read_bytes()).hexdigest()
     assert files["csv/lamps.csv"]["sha256"] == digest
@@ -196,7 +216,7 @@ def assert_valid(folder, caplog):
 
 
 def _text(value):
-    """Return a value as Python has it: the validator has bytes for text, pandas arrays for lists."""
+    """Return a value as Python has it: the validator has bytes for text, pandas has arrays."""
     if isinstance(value, list | np.ndarray):
         return [_text(one) for one in value]
     return value.decode() if isinstance(value, bytes) else value
@@ -299,3 +319,76 @@ def test_a_missing_table_is_an_error(folder):
         InputError, match=r"tables of lamps must be effects, lamps: found \['lamps'\]"
     ):
         publish(folder, DESCRIPTION)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """All data sets, a few rows of each, as the command writes them."""
+    folder = tmp_path_factory.mktemp("exported")
+    assert main(["export", str(folder), "--small", "--csv", "--url", "https://example.org/"]) == 0
+    return folder
+
+
+def test_the_export_has_every_set_and_nothing_else(exported):
+    assert sorted(path.name for path in exported.iterdir()) == sorted(SETS)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_an_exported_set_is_valid_and_read_by_its_metadata_and_by_its_card(
+    exported, name, caplog, tmp_path
+):
+    assert_valid(exported / name, caplog)
+    assert_loads(exported / name, tmp_path)
+    found = json.loads((exported / name / "croissant.json").read_text())
+    assert found["url"] == f"https://example.org/{name}"
+    assert found["prov:wasGeneratedBy"]["prov:label"].endswith(f"export FOLDER {name} --small")
+    adult = [{"@id": "https://doi.org/10.24432/C5XW20"}]
+    assert found["prov:wasDerivedFrom"] == (adult if name in DATA_SETS else [])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_changed_row_needs_a_new_version(exported, name):
+    version = json.loads((exported / name / "croissant.json").read_text())["version"]
+    text = "".join(
+        pd.read_parquet(path).map(_rounded).to_csv(index=False)
+        for path in sorted((exported / name).glob("*.parquet"))
+    )
+    found = hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert DIGESTS.get((name, version.removesuffix("-small"))) == found
+
+
+def _rounded(value):
+    # The last digits of a fitted model differ from one processor to the next.
+    return f"{value:.4g}" if isinstance(value, float) else str(_text(value))
+
+
+def test_a_second_export_is_the_same_byte_for_byte(exported, tmp_path):
+    options = ["--small", "--csv", "--url", "https://example.org"]
+    assert main(["export", str(tmp_path), *SETS, *options]) == 0
+    first, again = (
+        {path.relative_to(top): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+        for top in (exported, tmp_path)
+    )
+    assert first == again and len(first) > 100
+
+
+def test_a_set_that_is_there_stays_and_one_that_was_interrupted_never_appears(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "flu_vaccine_v0").mkdir()
+    monkeypatch.setattr("lib.book.publishing.versions", _interrupt)
+    names = ["flu_vaccine_v0", "candy_party_v0"]
+    assert main(["export", str(tmp_path), *names, "--small"]) == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["flu_vaccine_v0"]
+    assert not any((tmp_path / "flu_vaccine_v0").iterdir())
+    assert "flu_vaccine_v0 is there, and stays as it is" in capsys.readouterr().out
+
+
+def _interrupt():
+    raise KeyboardInterrupt
+
+
+def test_an_unknown_set_is_refused_before_anything_is_written(tmp_path, capsys):
+    assert main(["export", str(tmp_path / "new"), "candy_party_v0", "candy"]) == 2
+    assert "error: data set 'candy' is unknown: expected one of" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -306,6 +306,24 @@ def test_a_study_goes_into_files_and_comes_back(tables, tmp_path):
     assert not (back.to_parquet(tmp_path / "other") / "propensities.parquet").exists()
 
 
+def test_a_folder_is_read_with_all_that_is_known(tables, tmp_path):
+    known = pd.DataFrame({"evening": 0.1, "no": 0.5, "yes": [0.4] * 4})
+    truth = TrueEffects(np.arange(4.0), np.full(4, 2.0), repeats=5)
+    whole = {"probabilities": known, "test_probabilities": known, "truth": truth}
+    asked = {"adjustment": ["age", "sex"], "arms": ARMS}
+    back = read_study(read(tables, **whole).to_parquet(tmp_path / "whole"), **asked)
+    pd.testing.assert_frame_equal(back.probabilities, known)
+    pd.testing.assert_frame_equal(back.test_probabilities, known)
+    assert (back.effects.tolist(), back.truth.repeats) == ([0, 1, 2, 3], 5)
+    assert back.truth.ceiling == truth.ceiling
+    # What is given counts, and what nobody knows is absent.
+    assert read_study(tmp_path / "whole", **asked, truth=[5.0] * 4).effects.tolist() == [5.0] * 4
+    bare = read_study(read(tables).to_parquet(tmp_path / "bare"), **asked)
+    assert bare.truth is None and bare.probabilities is None
+    with pytest.raises(InputError, match=r"observational.parquet does not exist"):
+        read_study(tmp_path / "empty", **asked)
+
+
 def test_the_probability_of_what_was_taken(tables):
     table = pd.DataFrame({"evening": 0.1, "no": [0.6, 0.5, 0.4, 0.2], "yes": [0.3, 0.4, 0.5, 0.7]})
     assert read(tables, probabilities=table).arm_probability.tolist() == [0.6, 0.4, 0.4]

@@ -1,0 +1,85 @@
+"""A data set is written with its truth, and one line reads what belongs together."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lib import ROOT
+from lib.effects.study import FULL_ADJUSTMENT, read_study
+from lib.errors import InputError
+from lib.files import read_yaml
+from lib.income import draw_study, fitted_simulator, load_cate
+from lib.income.data_sets import described, write_cate
+from lib.income.study import DATA_SETS
+
+SHORT = "IncomeSCM-1.0.CATE-short"
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    return fitted_simulator()
+
+
+@pytest.fixture(scope="module")
+def folder(simulator, tmp_path_factory):
+    return write_cate(tmp_path_factory.mktemp("short"), SHORT, simulator, n=400, repeats=3)
+
+
+def test_it_is_the_study_of_its_seeds(folder, simulator):
+    expected = draw_study(simulator, 400, horizon=4, repeats=3)
+    found = read_study(folder)
+    pd.testing.assert_frame_equal(found.covariates, expected.covariates)
+    pd.testing.assert_frame_equal(found.test_covariates, expected.test_covariates)
+    for name in ("arm", "outcomes", "difference", "effects", "groups", "arm_probability"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.truth.repeats == 3
+    assert found.truth.ceiling == expected.truth.ceiling
+
+
+def test_one_line_reads_rows_that_belong_together(folder, simulator):
+    X, t, y, tau, e = load_cate(folder)
+    study = draw_study(simulator, 400, horizon=4)
+    pd.testing.assert_frame_equal(X, study.covariates)
+    assert t.tolist() == study.arm.tolist() and y.tolist() == study.outcomes.tolist()
+    assert {len(one) for one in (X, t, y, tau, e)} == {len(study.arm)} and len(t) < 400
+    # The propensity is that of the arm that was taken, divided by that of either.
+    chances = study.probabilities[list(study.arms)][study.observational["studies"].isin(study.arms)]
+    both = chances.sum(axis=1).to_numpy()
+    np.testing.assert_allclose(np.where(t == 1, e, 1 - e) * both, study.arm_probability)
+
+
+def test_true_effects_of_the_seen_are_theirs(folder, simulator):
+    effects = pd.read_parquet(folder / "effects.parquet")["mean"]
+    seen = pd.read_parquet(folder / "observational.parquet")
+    same = draw_study(simulator, 400, horizon=4, test_seed=0)
+    assert (
+        same.control[list(FULL_ADJUSTMENT)]
+        .astype(str)
+        .equals(seen[list(FULL_ADJUSTMENT)].astype(str))
+    )
+    # Three futures explain some of another one's differences; those of other people, nothing.
+    assert np.corrcoef(effects, same.difference)[0, 1] > 0.3
+    others = pd.read_parquet(folder / "test_effects.parquet")["mean"]
+    assert abs(np.corrcoef(others, same.difference)[0, 1]) < 0.2
+    used = seen["studies"].isin(["No studies", "Full-time studies"])
+    assert load_cate(folder)[3].tolist() == effects[used].tolist()
+
+
+def test_another_question_is_asked_by_a_field(folder):
+    few, many = load_cate(folder, adjustment="minimal")[0], load_cate(folder)[0]
+    assert set(few) < set(many)
+
+
+def test_every_set_is_described_with_what_tells_it_from_the_others():
+    told = {name: described(name) for name in DATA_SETS}
+    assert len({one["about"] for one in told.values()}) == len(DATA_SETS)
+    assert all(one["name"] == name and "{" not in one["about"] for name, one in told.items())
+    file = read_yaml(ROOT / "data" / "income_data_sets.yml")
+    assert file["differences"].keys() == DATA_SETS.keys()
+
+
+def test_an_unknown_set_is_an_error(simulator, tmp_path):
+    with pytest.raises(InputError, match="data set 'IncomeSCM-2' is unknown: expected one of"):
+        write_cate(tmp_path, "IncomeSCM-2", simulator)
+    with pytest.raises(InputError, match=r"nowhere/observational.parquet does not exist"):
+        load_cate(tmp_path / "nowhere")
