@@ -331,30 +331,29 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
       python -m lib export my_sets IncomeSCM-1.1.CATE flu_vaccine_v0 --csv
     """
     from lib.book.publishing import Description, publish
-    from lib.ccr import static_data_sets as of_tasks
+    from lib.ccr import static_data_sets
     from lib.files import atomic_write, writable
-    from lib.income import data_sets as of_income
-    from lib.income import fitted_simulator
+    from lib.income import data_sets, fitted_simulator
     from lib.income.study import DATA_SETS
 
-    known = [*DATA_SETS, *of_tasks.CONFIGURATIONS]
+    known = [*DATA_SETS, *static_data_sets.CONFIGURATIONS]
     for name in names:
         check_known("data set", name, known)
     writable(folder)
     for name in dict.fromkeys(names or known):
-        target, family = folder / name, of_income if name in DATA_SETS else of_tasks
-        if target.exists():
+        if (target := folder / name).exists():
             print(f"{target} is there, and stays as it is")
             continue
-        changed = family.SMALL if small else {}
+        family = data_sets if name in DATA_SETS else static_data_sets
+        size = family.SMALL if small else {}
         with atomic_write(target, folder=True) as beside:
             if name in DATA_SETS:
                 simulator = fitted_simulator(DATA_SETS[name][0])
-                of_income.write_cate(beside, name, simulator, **changed)
-                told = of_income.described(name)
+                told = data_sets.write_cate(beside, name, simulator, **size)
             else:
-                told = of_tasks.described(tasks := of_tasks.static_tasks(name, **changed))
+                tasks = static_data_sets.static_tasks(name, **size)
                 tasks.to_parquet(beside)
+                told = static_data_sets.described(tasks)
             told |= {"url": f"{url.rstrip('/')}/{name}"} if url else {}
             told |= {"version": f"{told['version']}-small"} if small else {}
             command = f"python -m lib export FOLDER {name}{' --small' if small else ''}"

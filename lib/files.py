@@ -40,7 +40,7 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, errno.EIO}
 def atomic_write(path: str | os.PathLike, folder: bool = False) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
-    It is a file, or a `folder` to write files into, which takes the place of no folder that has any.
+    It is a file, or a `folder` to write files into; that takes the place of an empty one only.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
     who write the same path at once, the later counts, whole. What a killed process has left

@@ -88,26 +88,23 @@ def publish(folder: str | os.PathLike, description: Description, csv: bool = Fal
         _write_csv(folder, description.columns)
     tables = [_table(folder, name, description) for name in description.columns]
     told = {"description": description, "tables": tables, "answers": answers}
+    told |= {"sections": QUESTIONS, "versions": versions()}
     for name in ("README.md", "DATASHEET.md", "croissant.json"):
-        template = TEMPLATES.get_template(f"published/{name}")
-        text = template.render(told, sections=QUESTIONS, versions=versions())
+        text = TEMPLATES.get_template(f"published/{name}").render(told)
         write_text(folder / name, text.strip() + "\n")
     return folder
 
 
 def _table(folder: Path, name: str, description: Description) -> dict:
     """Return what the templates say of a table: its files, its columns, and how many rows."""
-    paths = [folder / f"{name}.parquet", folder / "csv" / f"{name}.csv"]
-    contents = {path: path.read_bytes() for path in paths if path.exists()}
-    parquet = pq.ParquetFile(paths[0])
+    files = [f"{name}.parquet", f"csv/{name}.csv"]
+    contents = {file: (folder / file).read_bytes() for file in files if (folder / file).exists()}
+    parquet = pq.ParquetFile(folder / files[0])
     return {
         "name": name,
         "rows": parquet.metadata.num_rows,
         "key": [_id(name, column) for column in description.keys.get(name, ())],
-        "files": {
-            path.relative_to(folder).as_posix(): (len(bytes), hashlib.sha256(bytes).hexdigest())
-            for path, bytes in contents.items()
-        },
+        "files": {k: (len(one), hashlib.sha256(one).hexdigest()) for k, one in contents.items()},
         "columns": [
             {"id": _id(name, one.name), "name": one.name, "type": str(one.type)}
             | {"meaning": description.columns[name][one.name], **_data_type(one.type)}

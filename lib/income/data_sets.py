@@ -26,11 +26,12 @@ SMALL = _FILE["small"]
 SEEN_TRUTH_SEED = 3
 
 
-def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> Path:
+def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict:
     """Draw a data set from the simulator of its specification, and write its tables as Parquet.
 
     `changed` differs from the size in the file: `n` subjects, seen and tested; `repeats`.
     True effects are those of the test subjects and, of other futures, of those who are seen.
+    Returned are the fields of a ``lib.book.publishing.Description``, but for the command.
     """
     check_known("data set", name, DATA_SETS)
     study = draw_study(simulator, horizon=DATA_SETS[name][1], **_FILE["size"] | changed)
@@ -40,12 +41,6 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> Path
         # Text, because not every reader of Parquet knows categories.
         plain = plain.reset_index().astype(dict.fromkeys(plain.select_dtypes("category"), str))
         write_parquet(folder / f"{table}.parquet", [plain], compression="zstd")
-    return folder
-
-
-def described(name: str) -> dict:
-    """Return the fields of a ``lib.book.publishing.Description`` of a set, but for its command."""
-    check_known("data set", name, DATA_SETS)
     about = _FILE["description"]["about"].format(difference=_FILE["differences"][name])
     return {**_FILE["description"], "name": name, "about": about}
 
