@@ -140,8 +140,8 @@ class Study:
 
     def __post_init__(self) -> None:
         names, m = self._adjustment_set(), len(self.control)
-        for which, table in self._tables().items():
-            _check_columns(which, table, [*names, self.outcome], self.outcome)
+        for which in TABLES:
+            _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
         used = self._rows_in_arms()
         rows, control, treated = self.observational[used], self.control, self.treated
         if self.group not in (None, GROUP):
@@ -173,11 +173,11 @@ class Study:
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the three tables and, as far as known, `propensities` and Monte-Carlo effects."""
-        known = {name: getattr(self, field) for field, name in KNOWN.items()}
+        fields = dict(zip(TABLES, TABLES, strict=True)) | KNOWN
+        found = {name: getattr(self, field) for field, name in fields.items()}
         if isinstance(self.truth, TrueEffects):
-            known["test_effects"] = pd.DataFrame(vars(self.truth))
-        known = {name: one for name, one in known.items() if isinstance(one, pd.DataFrame)}
-        return self._tables() | known
+            found["test_effects"] = pd.DataFrame(vars(self.truth))
+        return {name: one for name, one in found.items() if isinstance(one, pd.DataFrame)}
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
         """Write one file for each of :meth:`tables` into a folder, and return it."""
@@ -187,9 +187,6 @@ class Study:
             with atomic_write(folder / f"{name}.parquet") as beside:
                 write_parquet(beside, [table])
         return folder
-
-    def _tables(self) -> dict[str, pd.DataFrame]:
-        return {name: getattr(self, name) for name in TABLES}
 
     def _adjustment_set(self) -> list[str]:
         chosen = self.adjustment

@@ -22,9 +22,6 @@ _FILE = read_yaml(ROOT / "data" / "income_data_sets.yml")
 #: What differs from the usual size in a set of a few rows.
 SMALL = _FILE["small"]
 
-#: The seed of the Monte-Carlo futures of those who are seen; other seeds are the usual ones.
-SEEN_TRUTH_SEED = 3
-
 
 def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict:
     """Draw a data set from the simulator of its specification, and write its tables as Parquet.
@@ -35,7 +32,8 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict
     """
     check_known("data set", name, DATA_SETS)
     study = draw_study(simulator, horizon=DATA_SETS[name][1], **_FILE["size"] | changed)
-    seen = study.redrawn(test_seed=study.drawn["seed"], truth_seed=SEEN_TRUTH_SEED)
+    # The seen as test subjects, so that their truth is known; their futures have another seed.
+    seen = study.redrawn(test_seed=study.drawn["seed"], truth_seed=3)
     for table, frame in (study.tables() | {"effects": seen.tables()["test_effects"]}).items():
         plain = frame.set_axis(frame.columns.astype(str), axis=1).rename_axis("subject")
         # Text, because not every reader of Parquet knows categories.
