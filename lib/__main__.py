@@ -323,7 +323,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
 
     A set is a folder of Parquet tables with a card, a datasheet and Croissant metadata. It
     appears when all of it is written, and one that is there stays as it is, so that an
-    interrupted export goes on. The full sets of IncomeSCM take some minutes each.
+    interrupted export goes on. The full sets of IncomeSCM take a quarter of an hour each.
 
     \b
     examples:

@@ -130,6 +130,7 @@ def test_croissant_says_from_what_and_by_what_it_was_made(folder):
     assert made["prov:label"] == "python -m lamps --at night"
     agents = [agent["prov:label"] for agent in made["prov:wasAssociatedWith"]]
     assert f"numpy {np.__version__}" in agents and agents[0].startswith("python 3.")
+    assert not any("absent" in agent for agent in agents)
 
 
 def test_answers_of_the_datasheet_are_the_fields_of_responsible_ai(folder):
