@@ -246,5 +246,7 @@ def test_exercises_are_graded_and_solved_and_five_sentences_remembered(name):
     assert 4 <= len(levels) <= 6
     assert levels == sorted(levels, key=order.index)
     assert {*levels} == {*order}
-    assert len(re.findall("^- ", texts[end], re.MULTILINE)) == 5
+    sentences = re.findall("^- (.*)$", texts[end], re.MULTILINE)
+    assert len(sentences) == 5
+    assert all(one.endswith(".") and ". " not in one for one in sentences)
     assert texts[end + 1].startswith("## Where to go from here")
