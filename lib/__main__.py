@@ -25,9 +25,9 @@ def commands() -> None:
 
     Every page is a notebook that was executed with certain parameters. `book` makes
     the whole book, `run` executes one notebook with the values you choose, `sweep` with many, and
-    `compare` sets runs side by side. `pages` lists the notebooks with their parameters. `record`
-    keeps tables of an edition, or compares a fresh run with them. `sample` writes worlds of a
-    simulator.
+    `compare` sets runs side by side. `pages` lists the notebooks with their parameters, and
+    `sheets` makes sheets of their exercises. `record` keeps tables of an edition, or compares a
+    fresh run with them. `sample` writes worlds of a simulator.
 
     \b
     examples:
@@ -212,6 +212,26 @@ def pages(edition: str) -> None:
             usual = f" (default: {as_source(parameter.default)})"
             changed = run.values[name] != parameter.default
             print(f"  {parameter.line(run.values[name])}{usual if changed else ''}")
+
+
+@commands.command()
+@_edition
+def sheets(edition: str) -> list[str]:
+    """Make sheets of the exercises of an edition's pages, for students and for teachers.
+
+    Teachers' sheets have the solutions, with what their programs print. The pages must have
+    been made by `python -m lib book`.
+
+    \b
+    example:
+      python -m lib sheets --edition quick
+    """
+    from lib.book.sheets import make_sheets
+
+    folders, problems = make_sheets(edition)
+    for folder in folders:
+        print(f"the sheets are at {folder / 'index.html'}")
+    return problems
 
 
 @commands.command()

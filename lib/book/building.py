@@ -4,7 +4,6 @@ Executed notebooks are in `book/executed/EDITION`, which is not under version co
 book in `_build/EDITION`. Beside the pages, a status table is written from their run records.
 """
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,14 +72,7 @@ def _render(edition: Edition, table: str, book: Book) -> list[str]:
             site.pages[f"{name}.md"] = (
                 f"# {name}\n\nThis page has failed, and has no earlier run.\n"
             )
-    html, problems = site.render(edition.contents())
-    if (html / "index.html").is_file():
-        # Renamed into place, so that no reader meets half a book.
-        before, output = staging / "before", book.built / edition.name
-        if output.exists():
-            os.replace(output, before)
-        os.replace(html, output)
-    return problems
+    return site.publish(edition.contents(), book.built / edition.name)
 
 
 def status_table(edition: Edition) -> str:

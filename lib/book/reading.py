@@ -17,6 +17,8 @@ from lib.book.parameters import marked
 _DIRECTIVE = re.compile(r"^:::\{(admonition|dropdown)\} (.*)\n((?:.*\n)*?):::$", re.MULTILINE)
 #: A link to the glossary: its words and, where these are inflected, the term.
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <[^`]+>)?`")
+#: A role that becomes text, and what it names.
+_ROLE = re.compile(r"(\{(?:cite:[pt]|numref|glue:text)\})`([^`]+)`")
 _SOLUTION = re.compile(r"^:::\{dropdown\} Solution.*\n(?:.*\n)*?:::$", re.MULTILINE)
 #: Only after an empty line is what stands within HTML read as Markdown.
 _HTML = {
@@ -47,13 +49,15 @@ def plain(notebook: NotebookNode) -> NotebookNode:
     for mark, output in marked(result, "scrapbook"):
         text = ast.literal_eval(output.data[f"{mark.mime_prefix}text/plain"])
         texts[f"{{glue:text}}`{mark.name}`"] = text
+
+    def read(role: re.Match) -> str:
+        unknown = f"`{role[2]}`" if role[1] == "{glue:text}" else role[0]
+        names = re.split(r",\s*", role[2])  # of several works
+        return " ".join(texts.get(f"{role[1]}`{name}`", unknown) for name in names)
+
     for cell in result.cells:
         boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
-        cell.source = re.sub(
-            r"\{(?:cite:[pt]|numref|glue:text)\}`[^`]+`",
-            lambda role: texts.get(role[0], role[0].removeprefix("{glue:text}")),
-            TERM.sub(r"\1", boxed),
-        )
+        cell.source = _ROLE.sub(read, TERM.sub(r"\1", boxed))
     return result
 
 
@@ -77,6 +81,31 @@ def student(notebook: NotebookNode) -> NotebookNode:
         for number, text in enumerate(others, start=1):
             result.cells.append(v4.new_code_cell(id=f"{cell.id}-answer-{number}"))
             result.cells.append(v4.new_markdown_cell(text, id=f"{cell.id}-{number}"))
+    return result
+
+
+def exercises(notebook: NotebookNode) -> NotebookNode:
+    r"""Return a copy of the section on exercises alone; without cells, if there is none.
+
+    Examples
+    --------
+    >>> text = "# Sums\n\n## Adding\n\nSo.\n\n## Exercises\n\n**1.** How?\n\n## Then\n\nOn."
+    >>> exercises(v4.new_notebook(cells=[v4.new_markdown_cell(text)])).cells[0].source
+    '**1.** How?'
+    """
+    result, within = copy.deepcopy(notebook), False
+    told, result.cells = result.cells, []
+    for cell in told:
+        kept = within
+        if cell.cell_type == "markdown":
+            before, *sections = re.split(r"^## (.*)\n?", cell.source, flags=re.MULTILINE)
+            texts = [before] if within else []
+            for heading, text in zip(sections[::2], sections[1::2], strict=True):
+                within = heading == "Exercises"
+                texts += [text] if within else []
+            cell.source = "".join(texts).strip()
+            kept = bool(cell.source)
+        result.cells += [cell] if kept else []
     return result
 
 

@@ -2,7 +2,7 @@
 
 :func:`record` shows a table, and puts it into the metadata of that output as CSV. The command
 `python -m lib record EDITION` takes the tables out of executed pages and keeps them in `data`
-(:mod:`lib.book.keeping`), where :func:`recorded` finds them.
+(`lib.book.keeping`), where :func:`recorded` finds them.
 """
 
 import hashlib

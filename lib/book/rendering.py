@@ -7,6 +7,7 @@ where there is no glossary.
 """
 
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -132,6 +133,16 @@ class Site:
         lines = said.strip().splitlines()
         warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
         return rendered, [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]
+
+    def publish(self, contents: Mapping[str, Any], output: Path) -> list[str]:
+        """Render the pages, and put them in place of a folder of earlier ones; return warnings."""
+        html, problems = self.render(contents)
+        if (html / "index.html").is_file():
+            # Renamed into place, so that no reader meets half a book.
+            if output.exists():
+                os.replace(output, self.staging / "before")
+            os.replace(html, output)
+        return problems
 
     def _linked(self, name: str) -> str:
         """Return the text of a page whose links and citations work among these pages."""

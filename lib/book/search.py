@@ -2,7 +2,7 @@
 
 A Sphinx extension. Sphinx's own search fetches the pages that it has found, which a browser
 refuses when they are files, and skips numbers. This one writes their sections beside the
-pages, and `book/search/search.js` finds words in them.
+pages, and `book/theme/search.js` finds words in them.
 """
 
 import json
@@ -15,8 +15,8 @@ from sphinx.config import Config
 from lib import ROOT
 from lib.files import write_text
 
-#: The template of the search page, and its script.
-SEARCH = ROOT / "book" / "search"
+#: What differs from the templates of the theme: the search page, with its script, and the layout.
+THEME = ROOT / "book" / "theme"
 
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 
@@ -49,8 +49,8 @@ def sections(page: str) -> list[dict[str, str]]:
 
 
 def _add_page(app: Sphinx, config: Config) -> None:
-    config.templates_path.append(str(SEARCH))
-    config.html_static_path.append(str(SEARCH / "search.js"))
+    config.templates_path.append(str(THEME))
+    config.html_static_path.append(str(THEME / "search.js"))
 
 
 def _write_sections(app: Sphinx, error: Exception | None) -> None:

@@ -5,7 +5,7 @@ Inspect (UK AI Security Institute 2024, https://inspect.aisi.org.uk) asks the mo
     inspect eval lib/ccr/inspect_task.py --model openai/gpt-4o \
         -T theme=flu_vaccine -T n_per_bcc=[4,4,4] -T n_tasks=5 -T n_samples=100 -T seed=0
 
-``-T`` takes every parameter of :func:`lib.ccr.generate`. Inspect itself reports the accuracy on
+``-T`` takes every parameter of `lib.ccr.generate`. Inspect itself reports the accuracy on
 every rung and the rate of unparseable answers. All other scores are computed from the log, because
 they need all answers of a task together::
 

@@ -213,7 +213,7 @@ class Specification:
         ):
             declared, reader = list(getattr(variable, place)), type(mechanism).__name__
             met = declared or not isinstance(mechanism, FittedMechanism)
-            check(met, f"{where}: {reader} learns from {place}", declared)
+            check(met, f"{where}: {reader} needs {place} to learn from", declared)
             for parent in reads:
                 rule = f"{where}: {reader} reads {parent!r}, which is missing from {place}"
                 check(parent in declared, rule, declared)

@@ -115,6 +115,12 @@ def test_terms_of_the_glossary_read_as_text():
     assert read("{term}`Overlap` of {term}`covariates <covariate>`.") == "Overlap of covariates."
 
 
+def test_several_works_are_cited_at_once():
+    both = read("{cite:p}`pearl2009causality, peters2017elements`")
+    assert both == read("{cite:p}`pearl2009causality` {cite:p}`peters2017elements`")
+    assert "{" not in both
+
+
 def test_unknown_references_stay_as_they_are():
     for role in ["{cite:p}`nobody1900nothing`", "{numref}`fig-of-another-chapter`"]:
         assert read(role) == role

@@ -31,6 +31,7 @@ RENDERED = max(
 )
 DESK, PHONE = 1280, 390  # CSS pixels
 SMALLEST_TEXT = 14  # CSS pixels
+HEAVIEST_PAGE = 1_500_000  # bytes, beyond the styles, scripts and fonts that all pages share
 
 
 PAGES = [page for part in load_edition("default").parts for page in part.pages]
@@ -198,6 +199,13 @@ def test_every_image_is_there_and_described(visit):
         # Sphinx fills a missing description with the name of the file.
         described = image["alt"] and not image["alt"].endswith((".png", ".svg", ".jpg"))
         assert described, f"no description of image {image['source']}: found {image['alt']!r}"
+
+
+def test_page_is_light(visit):
+    page, _, folder, home = visit
+    shown = page.eval_on_selector_all("img[src]", "images => images.map(one => one.src)")
+    files = {unquote(address.removeprefix(home)).lstrip("/") for address in [page.url, *shown]}
+    assert sum((folder / file).stat().st_size for file in files) <= HEAVIEST_PAGE
 
 
 def test_every_link_within_the_book_leads_somewhere(visit):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 from scipy.stats import kstwo
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 
 from lib.errors import InputError
 from lib.noise import uniforms
@@ -20,6 +20,7 @@ from lib.scm.mechanisms import (
     BernoulliVariable,
     CategoricalMechanism,
     ConstantSampler,
+    EmpiricalVariable,
     Features,
     GaussianRandomForestSampler,
     GaussianRegressionSampler,
@@ -30,6 +31,7 @@ from lib.scm.mechanisms import (
     LogisticSampler,
     LogisticTransitionSampler,
     MultinomialVariable,
+    NegativeBinomialSampler,
     Parents,
     RandomForestClassifierSampler,
     UniformRegressionSampler,
@@ -90,6 +92,7 @@ def people():
         "gain": np.where(rng.random(n) < 0.6, 0.0, pay / 10),
         "degree": pd.Categorical.from_codes(degree, ["none", "school", "college"]),
         "rich": pd.Categorical(np.where(score + rng.logistic(size=n) > 0, "yes", "no")),
+        "visits": rng.negative_binomial(1, 0.3, n).astype(float),
     }
 
 
@@ -329,6 +332,16 @@ def test_a_parameter_is_a_finite_number():
             kind("x", **wrong)
 
 
+@pytest.mark.parametrize("values", [[3.0], [0.0, 0.0, 1.5, -2.0, 9.0], np.arange(50.0) ** 2])
+def test_an_empirical_variable_has_the_values_of_the_table_and_their_shares(values):
+    values = np.asarray(values)
+    drawn = EmpiricalVariable("x").fit(Parents(), values).evaluate(Parents(), uniforms(3, "x", n=N))
+    levels, shares = np.unique(values, return_counts=True)
+    assert set(drawn) == set(levels)
+    shares = (shares / len(values))[None, :].repeat(N, axis=0)
+    assert close_to_expectation(np.searchsorted(levels, drawn), shares)
+
+
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("kind", [MultinomialVariable, BernoulliVariable])
 def test_frequencies_are_those_of_the_table(kind, coupling):
@@ -476,6 +489,62 @@ def test_zero_or_a_regression_needs_both(values):
         ZeroOrGaussianRegressionSampler("gain").fit(causes, values)
 
 
+# --- counts -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def counts(many):
+    """Counts of N people whose mean and dispersion are known."""
+    causes, _ = many
+    mean = np.exp(0.3 + 0.02 * (causes["age"] - 50) + 0.7 * (causes["sex"] == "F"))
+    rng = np.random.default_rng(6)
+    # A gamma mixture of Poisson counts, which is what negative binomial means.
+    return rng.poisson(mean * rng.gamma(1 / 0.8, 0.8, N)).astype(float), mean
+
+
+def test_counts_have_the_mean_and_the_dispersion_that_made_them(many, counts):
+    causes, _ = many
+    fitted = NegativeBinomialSampler("visits").fit(causes, counts[0])
+    np.testing.assert_allclose(fitted.mean(causes), counts[1], rtol=0.1)
+    assert abs(fitted.dispersion_ - 0.8) < 0.05
+    model = PoissonRegressor(alpha=0, max_iter=10_000, tol=1e-8)
+    matrix = Features(causes).matrix(causes)
+    expected = model.fit(matrix, counts[0]).predict(matrix)
+    np.testing.assert_allclose(fitted.mean(causes), expected, rtol=1e-10)
+    for job in causes["job"].categories:  # without a penalty, the means of levels are the table's
+        here = causes["job"] == job
+        assert abs(fitted.mean(causes)[here].mean() - counts[0][here].mean()) < 1e-3
+
+
+def test_counts_are_drawn_from_a_gamma_mixture_of_poisson_counts(many, counts):
+    causes, _ = many
+    fitted = NegativeBinomialSampler("visits").fit(causes, counts[0])
+    drawn, alpha = fitted.evaluate(causes, uniforms(7, "visits", n=N)), fitted.dispersion_
+    rng = np.random.default_rng(8)
+    mixed = rng.poisson(fitted.mean(causes) * rng.gamma(1 / alpha, alpha, N))
+    assert same_distribution(drawn, mixed)
+    assert ((drawn >= 0) & (drawn % 1 == 0)).all()
+    # With its own noise, nobody has fewer visits where more are expected.
+    more = Parents(causes | {"sex": pd.Categorical(["F"] * N, causes["sex"].categories)})
+    assert (fitted.evaluate(more, uniforms(7, "visits", n=N)) >= drawn).all()
+
+
+def test_counts_that_vary_less_than_poisson_are_drawn_from_poisson(many):
+    causes, _ = many
+    fitted = NegativeBinomialSampler("visits").fit(causes, np.tile([2.0, 3.0], N // 2))
+    drawn = fitted.evaluate(causes, uniforms(7, "visits", n=N))
+    mean = fitted.mean(causes)
+    assert same_distribution(drawn, np.random.default_rng(8).poisson(mean))
+
+
+@pytest.mark.parametrize(("wrong", "found"), [(-1.0, "-1"), (0.5, "0.5")])
+def test_only_counts_are_counted(wrong, found):
+    causes = Parents({"age": np.arange(3.0)})
+    message = f"'x': NegativeBinomialSampler needs counts, found {found}"
+    with pytest.raises(InputError, match=message):
+        NegativeBinomialSampler("x").fit(causes, np.array([0.0, wrong, 2.0]))
+
+
 # --- rules for all ------------------------------------------------------------------------
 
 
@@ -484,6 +553,7 @@ def every_mechanism(people, parents):
     effects = {"MultinomialVariable": "degree", "BernoulliVariable": "rich"}
     effects |= {"LogisticSampler": "degree", "LogisticTransitionSampler": "degree"}
     effects |= {"RandomForestClassifierSampler": "degree", "None": "degree"}
+    effects |= {"NegativeBinomialSampler": "visits"}
     for name, kind in MECHANISMS.items():
         if name in ("gaussian", "multinomial", "bernoulli"):
             continue

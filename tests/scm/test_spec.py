@@ -151,11 +151,11 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             {"age": {"sampler": "LinearGaussianSampler"}},
-            "variable 'age': LinearGaussianSampler learns from parents: found []",
+            "variable 'age': LinearGaussianSampler needs parents to learn from: found []",
         ),
         (
             two(seq_sampler="LinearGaussianSampler", seq_parents_prev=["age"]),
-            "'pay': LinearGaussianSampler learns from seq_parents_curr: found []",
+            "'pay': LinearGaussianSampler needs seq_parents_curr to learn from: found []",
         ),
         *(
             (

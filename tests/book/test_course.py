@@ -1,0 +1,46 @@
+"""What the course kit sends teachers to is there."""
+
+import re
+
+import pytest
+
+from lib import ROOT
+from lib.book.editions import BOOK
+from lib.book.parameters import read_notebook
+
+COURSE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
+SESSIONS = re.split(r"^## Session ", COURSE, flags=re.MULTILINE)[1:]
+LINK = re.compile(r"\[[^\]]+\]\(executed/default/(\w+)\.ipynb\)([^\[]*)")
+
+
+def cells(page):
+    return read_notebook(BOOK.notebook(page))[0].cells
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session[0])
+def test_figures_are_on_the_pages_that_are_named(session):
+    told = re.search(r"^\*\*Figures\.\*\* (.*)", session, re.MULTILINE)[1]
+    found = LINK.findall(told)
+    assert found
+    for page, text in found:
+        drawn = {
+            cell.metadata.get("mystnb", {}).get("figure", {}).get("name") for cell in cells(page)
+        }
+        named = set(re.findall(r"`(fig-[\w-]+)`", text))
+        assert named, f"no figure of {page} is named"
+        assert named <= drawn
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session[0])
+def test_exercises_of_a_sheet_are_of_the_kind_that_is_said(session):
+    told = re.search(r"^\*\*Exercise sheet\.\*\* (.*)", session, re.MULTILINE)[1]
+    for page, text in LINK.findall(told):
+        text = text.split(".")[0]
+        asked = "\n".join(cell.source for cell in cells(page) if cell.cell_type == "markdown")
+        kinds = dict(re.findall(r"^\*\*(\d+)\.[^*]*\*\* \*\(([a-z-]+)\)\*", asked, re.MULTILINE))
+        said = re.findall(r"(\d+)(?: (?:and|to) (\d+))?(?: \(([a-z-]+)\))?", text)
+        assert said, f"no exercise of {page} is named"
+        for first, last, kind in said:
+            for number in range(int(first), int(last or first) + 1):
+                assert str(number) in kinds, f"{page} has no exercise {number}"
+                assert kind in ("", kinds[str(number)])

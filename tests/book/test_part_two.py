@@ -1,0 +1,315 @@
+"""What the chapters on estimators say is so, with other values than their own."""
+
+import json
+import re
+
+import nbformat
+import numpy as np
+import pytest
+
+from lib.book.editions import BOOK, Run
+from lib.book.recorded import recorded
+from lib.book.running import run_page
+from lib.effects.estimator_files import labels, read_estimators
+from lib.effects.study import tempered
+from lib.income import draw_study, fitted_simulator
+from lib.income.published import published_metrics
+
+VALUES = {
+    "estimator_benchmark": {
+        "n_samples": 700,
+        "estimators": ["ipww-lr", "s-ridge", "t-ridge"],
+        "bootstraps": 20,
+        "repeats": 2,
+        "n_studies": 4,
+        "n_samples_of_studies": 600,
+        "studied": ["ipww-lr", "s-ridge", "t-ridge"],
+        "seed": 5,
+    },
+    "published_sample": {"estimators": ["s-ridge"], "n_forests": 1, "seed": 3},
+    "model_selection": {"n_samples": 700, "n_studies": 3, "n_test": 100, "repeats": 2, "seed": 5},
+    "other_libraries": {
+        "n_samples": 700,
+        "econml": ["x-forest"],
+        "repeats": 2,
+        "bootstraps": 20,
+        "seed": 4,
+    },
+    "stress_tests": {
+        "n_samples": 600,
+        "n_studies": 3,
+        "estimators": ["ipw-true", "t-ridge"],
+        "sample_sizes": [300, 600],
+        "horizons": [3, 5],
+        "hidden": ["none", "age"],
+        "overlaps": [0.0, 1.0],
+        "missing_shares": [0.0, 0.4],
+        "missing_kinds": ["MCAR"],
+        "censored_shares": [0.0, 0.4],
+        "n_test": 200,
+        "repeats": 2,
+        "seed": 7,
+    },
+    "coverage": {
+        "n_samples": 300,
+        "n_studies": 3,
+        "overlaps": [0.0, 1.0],
+        "estimators": ["ipw-true", "ipww-ato"],
+        "of_effects": ["t-ridge"],
+        "n_population": 1_500,
+        "n_test": 20,
+        "repeats": 5,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory):
+    """Run a chapter once, and answer expressions from the names that its cells have left."""
+    folder = tmp_path_factory.mktemp("part_two")
+
+    def asked(chapter: str, **expressions: str) -> dict:
+        notebook = nbformat.read(BOOK.notebook(chapter), 4)
+        asked = ", ".join(f"{name!r}: {one}" for name, one in expressions.items())
+        source = f"import json\n\nprint(json.dumps({{{asked}}}))"
+        notebook.cells.append(nbformat.v4.new_code_cell(source))
+        nbformat.write(notebook, folder / f"{chapter}.ipynb")
+        output = folder / f"{chapter}_executed.ipynb"
+        record = run_page(Run(folder / f"{chapter}.ipynb", output, VALUES[chapter]))
+        assert record["stderr"] == []
+        code = [cell for cell in nbformat.read(output, 4).cells if cell.cell_type == "code"]
+        found = json.loads(code[-1].outputs[0].text)
+        found["numbers"] = {name: one["value"] for name, one in record["numbers"].items()}
+        found["printed"] = [
+            one.text for cell in code[:-1] for one in cell.outputs if one.output_type == "stream"
+        ]
+        return found
+
+    return asked
+
+
+@pytest.mark.parametrize("chapter", VALUES)
+def test_exercises_are_graded_and_solved_and_five_sentences_remain(chapter):
+    cells = nbformat.read(BOOK.notebook(chapter), 4).cells
+    heading = [cell.source for cell in cells].index("## Exercises")
+    after = cells[heading + 1 :]
+    exercises = [cell for cell in after if cell.source.startswith("**")]
+    grades = []
+    for number, cell in enumerate(exercises, start=1):
+        title = re.match(
+            rf"\*\*{number}\. [^*]+\*\*\.? \*\((warm-up|core|project)\)\*", cell.source
+        )
+        assert title, cell.source[:80]
+        grades.append(["warm-up", "core", "project"].index(title[1]))
+        assert cell.source.endswith("\n:::"), "the solution is the last part of its cell"
+        assert "\n:::{dropdown} Solution\n" in cell.source
+        assert "```python" not in cell.source, "programs of solutions are cells, which run"
+        following = after[after.index(cell) + 1]
+        if following.cell_type == "code":
+            assert following.metadata.tags == ["solution"]
+            assert following.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    assert 4 <= len(exercises) <= 6
+    assert grades == sorted(grades)
+    assert {*grades} == {0, 1, 2}
+    (remember,) = (cell for cell in cells if cell.source.startswith("## What to remember\n"))
+    assert re.fullmatch(r"## What to remember\n\n(- [^\n]+\.(\n|$)){5}", remember.source)
+    assert cells.index(remember) > cells.index(exercises[-1])
+    assert cells[-1].source.startswith("## Where to go from here\n")
+
+
+def test_marking_estimators(ask):
+    found = ask(
+        "estimator_benchmark",
+        constant="table.query('estimator == \"s-ridge\" and metric == \"R²\"')['value'].item()",
+        two="two.iloc[:, 2:].to_numpy().tolist()",
+        spreads="spreads.to_dict()",
+        needed="needed.to_dict()",
+        change="change.to_dict()",
+        winners="winner.value_counts(normalize=True).to_dict()",
+        rows="list(rows.values())",
+    )
+    assert found["constant"] <= 0, "the same effect for everybody explains nothing"
+    (first, first_later), (second, second_later) = found["two"]
+    assert [round(first), round(second)] == [1_432, 1_500]
+    assert [round(first_later), round(second_later)] == [762, 750]
+    for name, needed in found["needed"].items():
+        assert found["spreads"][name] / needed**0.5 == pytest.approx(100)
+    assert {*found["change"]["mean"]} == {labels()[k] for k in ("ipww-lr", "s-ridge", "t-ridge")}
+    rmse = {k: v for k, v in found["numbers"].items() if k.startswith("rmse_")}
+    best = min(rmse, key=rmse.get).removeprefix("rmse_").replace("_", "-")
+    assert sum(found["winners"].values()) == pytest.approx(1)
+    assert labels()[best] in found["winners"]
+    spread = [row["standard deviation"] for row in found["rows"]]
+    assert spread[-1] < spread[0], "a limit for the weights makes estimates scatter less"
+
+
+def test_weights_of_the_treated_tend_to_fall_short_of_the_number_of_subjects():
+    study, made = draw_study(fitted_simulator(), 1_500), read_estimators(estimators=["ipw-lr"])
+    model = made["ipw-lr"].fit(study.covariates, study.arm, study.outcomes)
+    assert (1 / model.propensities_[study.arm == 1]).sum() < 0.9 * len(study.arm)
+
+
+def test_the_paper_is_repeated_in_the_recorded_run_but_for_forests_and_one_match():
+    (run,) = recorded("published_sample", "metrics").values()
+    compared = 0
+    for adjustment, ours in run.groupby("adjustment"):
+        ours = ours.set_index(["estimator", "metric"])
+        paper = published_metrics(adjustment).set_index(["estimator", "metric"])
+        for (name, metric), row in paper[["value", "lower", "upper"]].iterrows():
+            if "rf" in name or (name, metric) == ("match-nn-eu", "cross-validation"):
+                continue  # a forest is drawn; of matching, that is not an R² of anything
+            told, known = ours.loc[(name, metric), row.index].astype(float), row.notna()
+            # Half of the last digit that is printed, and that of the six that are recorded.
+            tolerance = 0.55 if metric == "AE" else 0.0055
+            if (name, adjustment) == ("match-nn-eu", "minimal"):
+                tolerance = 20
+            assert abs(told[known] - row[known]).max() <= tolerance, (name, metric)
+            compared += 1
+    assert compared > 30
+
+
+def test_the_paper_s_numbers(ask):
+    found = ask(
+        "published_sample",
+        by_hand="by_hand",
+        r2="r2.tolist()",
+        common="[shared[i][j] for i in range(6) for j in range(6) if i != j]",
+        rows="{name: row[0] for name, row in rows.items()}",
+        typical="pd.concat(typical)['standard deviations away'].tolist()",
+    )
+    printed = published_metrics().set_index(["estimator", "metric"]).loc[("s-ridge", "AE")]
+    assert np.round(found["by_hand"]).tolist() == printed[["value", "lower", "upper"]].tolist()
+    assert found["r2"][0] == max(found["r2"]) <= 0
+    assert np.mean(found["common"]) < 2
+    assert max(np.abs(found["typical"])) < 2
+    drawn = [value for name, value in found["rows"].items() if name.startswith("generator")]
+    # An absolute error of 400 dollars, whose resamples scatter by some 250.
+    assert np.ptp(drawn) > 1
+    assert drawn == pytest.approx([found["by_hand"][0]] * len(drawn), abs=4 * 250 / 250**0.5)
+
+
+def test_what_recorded_definitions_and_forests_are_worth():
+    (definitions,) = recorded("published_sample", "definitions").values()
+    third = definitions.set_index("estimator").loc[labels()["t-xgbr"]]
+    assert third["changed"] > 10 * third["as defined"]
+    (forests,) = recorded("published_sample", "forests", index="estimator").values()
+    moved = forests["max"] - forests["min"]
+    assert (forests["size"] == 10).all()
+    assert moved.min() > 200
+    assert moved["t-rfr"] > 1_000
+
+
+def test_choosing_without_the_answer(ask):
+    found = ask(
+        "model_selection",
+        moved="moved.to_dict()",
+        both="[float(v.loc['mean place', 'regret']) for v in both]",
+        oracle="[float((t['R²'].max() - t['R²']).min()) for t in trials]",
+        picks="picks['plug-in'].tolist()",
+        halves="int(half)",
+        everybody="len(e)",
+    )
+    moved = found["moved"]
+    assert moved.pop("influence function") > 0.01
+    assert max(moved.values()) < 1e-3, "a constant changes no residual, up to rounding"
+    assert min(found["both"]) >= 0
+    assert found["oracle"] == [0.0] * 3
+    assert len(found["picks"]) == 3
+    # The R-loss listens to few where the arms hardly meet.
+    assert found["halves"] < found["everybody"] / 4
+
+
+def test_other_libraries(ask):
+    found = ask(
+        "other_libraries",
+        averages="averages",
+        transformed="transformed.to_dict()",
+        errors="{' '.join(k): float(row['AE']) for k, row in rows.items()}",
+    )
+    numbers = found["numbers"]
+    assert numbers["error_x_rfr"] == pytest.approx(numbers["error_x_forest"], abs=0.01)
+    averages = found["averages"]
+    centred = abs(averages["centred"] - averages["truth"])
+    assert abs(averages["not centred"] - averages["truth"]) > max(centred, 10_000)
+    expected = {"treated": 40_000, "not treated": 2_500, "mean": 10_000}
+    assert found["transformed"] == pytest.approx(expected)
+    linear, ridge, fewer = found["errors"].values()
+    assert max(ridge, fewer) < linear
+    door, refusals = found["printed"]
+    assert "DifferenceSeen: -" in door or re.search(r"DifferenceSeen: \d", door)
+    assert "NoEffect: estimator 'NoEffect' must have effect(covariates), or ate_" in door
+    assert len(refusals.splitlines()) == 4
+
+
+def test_what_breaks_an_estimator(ask):
+    found = ask(
+        "stress_tests",
+        unseen="unseen.query('estimator == \"ipw-true\"').pivot(index='study', columns='level', "
+        "values='error').to_numpy().tolist()",
+        wrong="wrong.pivot(index='study', columns=['estimator', 'level'], "
+        "values='error')['ipw-true'].to_numpy().tolist()",
+        means="means['of all'].to_dict()",
+        stays="means['of those who stay'].to_dict()",
+        truth="float(one.difference.mean())",
+        small="[len(each.observational) for each in small]",
+        patterns="sorted(set(patterns['stress']))",
+    )
+    for name in ("unseen", "wrong"):
+        first, second = np.transpose(found[name])
+        assert first == pytest.approx(second), "true weights look at no covariate"
+    assert found["means"]["difference"] == pytest.approx(found["truth"])
+    for arm in ("controls", "treated"):
+        assert found["stays"][arm] < found["means"][arm]
+    assert found["stays"]["difference"] < found["means"]["difference"]
+    assert found["small"] == [150] * 3
+    assert found["patterns"] == ["missing (MAR)", "missing (MNAR)"]
+
+
+def test_at_the_third_step_the_treated_have_no_income():
+    study = draw_study(fitted_simulator(), 500, horizon=3)
+    assert study.treated["income"].max() == 0
+    assert study.difference.mean() < -10_000
+
+
+def test_in_the_world_as_it_is_most_people_would_hardly_ever_study():
+    study = draw_study(fitted_simulator(), 2_000)
+    chances = tempered(study.test_probabilities[list(study.arms)], 1.0)["Full-time studies"]
+    assert (chances < 0.01).mean() > 0.5
+    doctors = (study.control["education"] == "Doctorate").to_numpy()
+    assert doctors.any()
+    assert ((chances == 0).to_numpy() == doctors).all()
+    lottery = tempered(study.test_probabilities[list(study.arms)], 0.0)["Full-time studies"]
+    assert (lottery == 0.5).all()
+
+
+def test_do_the_intervals_cover(ask):
+    found = ask(
+        "coverage",
+        truth="{name: one.tolist() for name, one in truth.items()}",
+        chance="(100 * binom.sf([2, 4], 20, 0.05)).tolist()",
+        shares="[share(bias=1), share(stated=0.5), share(bias=2)]",
+        widths="[row['width, average, $'] for row in rows.values()]",
+        held="100 * float(np.mean(held))",
+        heaviest="float((tilted('ATO', e)[0] / e).max())",
+    )
+    lottery, world = found["truth"].values()
+    assert lottery == pytest.approx([lottery[0]] * len(lottery)), "a lottery has one average"
+    assert world[0] == lottery[0]
+    assert np.ptp(world) > 1
+    assert found["chance"] == pytest.approx([7.5, 0.3], abs=0.05)
+    assert np.round(found["shares"]).tolist() == [83, 67, 48]
+    small, large = found["widths"]
+    assert large / small == pytest.approx(0.5, abs=0.12)
+    assert found["held"] == pytest.approx(95, abs=4 * 100 * (0.95 * 0.05 / 400) ** 0.5)
+    assert found["heaviest"] <= 1
+
+
+def test_in_the_recorded_run_overlap_weights_lose_least():
+    (run,) = recorded("coverage", "averages").values()
+    coverage = run.pivot(index="estimator", columns="γ", values="coverage")
+    lost = coverage[0.0] - coverage[1.0]
+    assert lost[["ipww-ato", "aipw-ato"]].max() < lost[["ipww", "ipw-true", "aipw"]].min()
+    world = run[run["γ"] == 1].set_index("estimator")
+    for name in ("ipww", "ipw-true"):
+        assert world.loc[name, "bias"] < 0, "in the wrong place"
+        assert world.loc[name, "stated"] < world.loc[name, "standard deviation"], "and too short"

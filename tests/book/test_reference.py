@@ -1,0 +1,43 @@
+"""The reference names every module of the library, and reads docstrings as they are meant."""
+
+import re
+
+import pytest
+
+from lib import ROOT
+from lib.book.reference import setup
+
+PAGES = sorted((ROOT / "book").glob("reference_*.md"))
+
+#: What needs an extra is not there when the book is made; what is of the book itself is no library.
+LEFT_OUT = re.compile(r"lib(\.__main__|\.book(\..*)?|\.ccr\.inspect_task|\.ccr\.themes\..*)?")
+
+
+def modules():
+    for path in sorted((ROOT / "lib").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_every_module_is_on_one_page():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = re.findall(r"^\.\. automodule:: (\S+)$", text, re.MULTILINE)
+    assert len(named) == len(set(named))
+    assert set(named) - {"lib.book.recorded"} == {
+        name for name in modules() if not LEFT_OUT.fullmatch(name)
+    }
+
+
+class App:
+    """What an extension needs of Sphinx."""
+
+    def connect(self, event, function, priority):
+        self.adapt = function
+
+
+@pytest.mark.parametrize("what, first", [("function", []), ("data", [""])])
+def test_footnotes_become_a_list(what, first):
+    app, lines = App(), ["By [2]_.", "", ".. [2] Nie, X.", "   Title."]
+    setup(app)
+    app.adapt(app, what, "lib.x", None, None, lines)
+    assert lines == [*first, "By [2].", "", "2. Nie, X.", "   Title."]

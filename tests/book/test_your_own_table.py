@@ -1,0 +1,89 @@
+"""The truths of the chapter on another table, each found in another way than its own."""
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from statsmodels.datasets import randhie
+
+from lib.book.editions import Book, Run
+from lib.book.recorded import Number
+from lib.book.running import run_page
+
+VALUES = {"n_samples": 600, "n_studies": 6, "strengths": [0.0, 2.0], "n_truth": 50_000}
+VALUES |= {"estimators": ["ipw-true", "s-ridge"], "n_test": 4_000, "n_refits": 3, "seed": 5}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The executed notebook, and the numbers that it recorded."""
+    output = tmp_path_factory.mktemp("table") / "your_own_table.ipynb"
+    record = run_page(Run(Book().notebook("your_own_table"), output, VALUES))
+    numbers = {name: Number(**one) for name, one in record["numbers"].items()}
+    return nbformat.read(output, 4), numbers
+
+
+@pytest.fixture(scope="module")
+def adults():
+    """The people of the chapter, from the columns that statsmodels itself hands out."""
+    both = randhie.load_pandas().data.join(
+        pd.read_csv(randhie.__path__[0] + "/src/randhie.csv")[["year", "xage", "female", "income"]]
+    )
+    return both[(both["year"] == 1) & (both["xage"] >= 18)]
+
+
+def test_pairs_and_the_g_formula_agree(page):
+    _, numbers = page
+    pairs, formula = numbers["average_effect"], numbers["average_effect_by_the_g_formula"]
+    assert pairs.standard_error < 0.01
+    assert pairs.value == pytest.approx(formula.value, abs=4 * pairs.standard_error)
+
+
+def test_the_truth_is_that_of_a_poisson_regression_of_statsmodels(page, adults):
+    """Over the people of the table, whose covariates the simulator has nearly, not exactly."""
+    chronic = pd.cut(adults["disea"], [-1, 6, 14, 100], labels=["few", "some", "many"])
+    design = pd.get_dummies(chronic, drop_first=True).assign(
+        age=np.floor(adults["xage"]),
+        female=adults["female"],
+        income=adults["income"].round() / 10_000,
+        limited=adults["physlm"] > 0.5,
+        good=adults["hlthg"],
+        fair=adults["hlthf"],
+        poor=adults["hlthp"],
+        free=(adults["lncoins"] == 0) & (adults["idp"] == 0),
+    )
+    design = sm.add_constant(design.astype(float))
+    fitted = sm.GLM(adults["mdvis"], design, family=sm.families.Poisson()).fit()
+    without, free = (fitted.predict(design.assign(free=arm)) for arm in (0.0, 1.0))
+    _, numbers = page
+    truth = numbers["average_effect_by_the_g_formula"].value
+    assert truth == pytest.approx((free - without).mean(), abs=0.02)
+
+
+def test_the_difference_in_the_table(page, adults):
+    free = (adults["lncoins"] == 0) & (adults["idp"] == 0)
+    arms = adults["mdvis"][free], adults["mdvis"][~free]
+    found = page[1]["difference_in_the_table"]
+    assert found.value == pytest.approx(arms[0].mean() - arms[1].mean())
+    assert found.standard_error == pytest.approx(np.hypot(arms[0].sem(), arms[1].sem()))
+
+
+def test_weighting_by_true_chances_finds_the_truth_of_a_lottery(page):
+    bias = page[1]["bias_of_ipw_true_at_0"]
+    assert abs(bias.value) < 4 * bias.standard_error < 0.6
+
+
+def test_trees_blame_income(page):
+    _, numbers = page
+    auc = {name: one.value for name, one in numbers.items() if name.startswith("auc_of")}
+    assert auc["auc_of_all_columns"] > 0.56 > auc["auc_of_all_but_income"]
+    assert auc["auc_of_plan_and_visits"] < auc["auc_of_income_alone"]
+
+
+def test_every_mistake_is_refused(page):
+    notebook, _ = page
+    [cell] = [cell for cell in notebook.cells if cell.id == "mistakes"]
+    said = cell.outputs[0].text.strip().split("\n\n")
+    assert len(said) == cell.source.count("tried(lambda")
+    assert not any(one.startswith("nothing") for one in said)
