@@ -1,5 +1,6 @@
 """What the user is told when the input breaks a rule."""
 
+from collections import Counter
 from collections.abc import Iterable
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,12 @@ def check(met: bool, rule: str, found: Any) -> None:
     """
     if not met:
         raise InputError(f"{rule}: found {found!r}")
+
+
+def check_once(what: str, names: Iterable) -> None:
+    """Refuse names of which one stands twice."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    check(not twice, f"each {what} must have a name of its own", twice)
 
 
 def is_count(number: Any, least: int) -> bool:

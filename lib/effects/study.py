@@ -162,15 +162,14 @@ class Study:
         )
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write one file a table, and `propensities` as far as known, into a folder; return it."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write one file a table, and `propensities` as far as known, as a folder; return it."""
         known = {"propensities": self.probabilities, "test_propensities": self.test_probabilities}
-        for name, table in (self._tables() | known).items():
-            if table is not None:
-                with atomic_write(folder / f"{name}.parquet") as beside:
-                    write_parquet(beside, [table])
-        return folder
+        tables = {f"{name}.parquet": table for name, table in (self._tables() | known).items()}
+        with atomic_write(folder, tables) as beside:
+            for name, table in tables.items():
+                if table is not None:
+                    write_parquet(beside / name, [table])
+        return Path(folder)
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         return {name: getattr(self, name) for name in ("observational", "control", "treated")}
