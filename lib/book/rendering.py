@@ -38,6 +38,25 @@ TEMPLATES = jinja2.Environment(
 )
 TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
 
+
+def _fence(text: str, least: int) -> str:
+    """Return more backticks than stand anywhere in a text, so that they enclose it."""
+    return "`" * max([least, *(len(run) + 1 for run in re.findall("`+", text))])
+
+
+def code(text: str) -> str:
+    """Write a text as code in a line, or a cell, of Markdown; it cannot end what it stands in."""
+    fence, text = _fence(text, 1), " ".join(text.replace("|", "\\|").split())
+    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
+
+
+def fenced(text: str, kind: str) -> str:
+    """Write a text as a block of Markdown, which nothing in it can end."""
+    return f"{_fence(text, 3)}{kind}\n{text}\n{_fence(text, 3)}"
+
+
+TEMPLATES.filters |= {"code": code, "fenced": fenced}
+
 #: Settings of a book without a bibliography, whose citations become footnotes: MyST does not see
 #: where they stand, and would end a page with the line above those of its own.
 FOOTNOTES = {"suppress_warnings": ["myst.footnote"], "myst_footnote_transition": False}
@@ -85,7 +104,7 @@ class Site:
             made_by=made_by,
             repository=self.settings().get("repository"),  # of Jupyter Book: its url and branch
         )
-        cell = nbformat.v4.new_markdown_cell(f"```{{raw}} html\n{box}\n```", id="rerun")
+        cell = nbformat.v4.new_markdown_cell(fenced(box, "{raw} html"), id="rerun")
         place = executed.cells.index(parameters) + 1 if parameters in executed.cells else 1
         executed.cells.insert(place, cell)
         self.pages[f"{name}.ipynb"] = nbformat.writes(executed)

@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import signal
 import tempfile
 import threading
@@ -20,13 +21,14 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import joblib
 import nbformat
 import psutil
 from nbformat import NotebookNode
+from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
@@ -42,11 +44,32 @@ class PageFailed(Exception):
 # --- Run records ------------------------------------------------------------------------------
 
 
+class _Number(BaseModel):
+    value: FiniteFloat
+    unit: str
+    standard_error: FiniteFloat | None
+
+
+class _Record(BaseModel):
+    page: str
+    notebook: str
+    parameters: dict[str, Any]
+    status: Literal["complete"]
+    started: str
+    command: str
+    versions: dict[str, str]
+    digests: dict[str, str]
+    seconds: FiniteFloat
+    stderr: list[dict[str, Any]]
+    numbers: dict[str, _Number]
+
+
 def read_record(run: Run | Path) -> dict[str, Any] | None:
     """Return the record of the last good run of a page, or None if there is no whole one."""
     output = run if isinstance(run, Path) else run.output
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
+    with contextlib.suppress(OSError, ValidationError):
+        text = output.with_suffix(".json").read_bytes()
+        return _Record.model_validate_json(text).model_dump()
     return None
 
 
@@ -113,7 +136,8 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     if source.cells[0].cell_type == "markdown":
         title, line_break, rest = source.cells[0].source.partition("\n")
         for name, value in run.values.items():
-            title = title.replace(f"{{{name}}}", str(value))
+            # Without signs of HTML: themes write a title out as it is.
+            title = title.replace(f"{{{name}}}", re.sub(r"[<>&`\s]+", " ", str(value)))
         source.cells[0].source = title + line_break + rest
     # What goes in is noted before the run, so that a change during it counts as a change.
     record = {

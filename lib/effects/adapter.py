@@ -87,7 +87,7 @@ def adapted(name: str, options: dict, seed: int = 0):
     """
     try:
         found = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # of whatever kind its module raises
         raise InputError(f"{name} cannot be loaded: {error}") from error
     econml = name.startswith("econml.")
     for method in ("fit(covariates, treatment, outcome)", *["effect(covariates)"] * econml):
@@ -111,6 +111,6 @@ def adapted(name: str, options: dict, seed: int = 0):
         options[key] = learner(base, seed, **own)
     try:
         estimator = found(**options)
-    except TypeError as error:
+    except Exception as error:
         raise InputError(f"{name} cannot be made: {error}") from error
     return EconML(estimator, inference) if econml else estimator

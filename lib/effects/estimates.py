@@ -1,6 +1,7 @@
 """The benchmark: studies and estimators in, a tidy table of metrics out."""
 
 import collections
+import contextlib
 import contextvars
 import copy
 import inspect
@@ -23,7 +24,7 @@ from lib.effects.intervals import NORMAL
 from lib.effects.learners import KEEPING, kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
-from lib.errors import InputError, check, check_known
+from lib.errors import InputError, check, check_count, check_known
 
 
 class Estimate(NamedTuple):
@@ -82,6 +83,7 @@ def benchmark(
         check_known("argument", name, [*itertools.chain(*parts)], 40)
     of_file, of_run, of_study = ({k: options[k] for k in part if k in options} for part in parts)
     names = PAPER if estimators is None and grids is GRIDS else estimators
+    check_count("seed", seed, least=0)
     made = read_estimators(grids, names, seed=seed, **of_file)
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
@@ -112,7 +114,9 @@ def benchmarks(
     is kept on disk: thousands of small estimates are sooner found again.
     """
     check_known("choose", choose, ["each", "once"])
+    check_count("bootstraps", bootstraps, least=0)
     estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
+    check(len(estimators) > 0, "a benchmark needs an estimator", list(estimators))
     if choose == "once" and (first := next(studies, None)) is not None:
         estimators = with_settings_of(first, estimators, n_jobs)
         studies = itertools.chain([first], studies)
@@ -144,7 +148,7 @@ def with_settings_of(study: Study, estimators=PAPER, n_jobs: int = 1, **of_file)
     estimators = _as_dict(estimators, **of_file)
     data, work = (study.covariates.to_numpy(), study.arm, study.outcomes), []
     for name, made in estimators.items():
-        work.append(joblib.delayed(kept(_settled, made))(_ready(name, made, study), *data))
+        work.append(joblib.delayed(kept(_settled, made))(name, _ready(name, made, study), *data))
     return dict(zip(estimators, joblib.Parallel(n_jobs)(work), strict=True))
 
 
@@ -196,19 +200,32 @@ def _ready(name: str, estimator, study: Study):
     return copy.copy(estimator).set_params(probabilities=study.arm_probability)
 
 
+@contextlib.contextmanager
+def _at_work(name):
+    """Work in one thread, since small matrices cost several times the CPU time on two.
+
+    Whatever an estimator raises, of its own kind and of other libraries, names the estimator.
+    """
+    try:
+        with threadpool_limits(1):
+            yield
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"estimator {name!r}: {said or type(error).__name__}") from error
+
+
 @cached
-def _settled(estimator, covariates, treatment, outcome):
+def _settled(name, estimator, covariates, treatment, outcome):
     if not getattr(estimator, "slots", list)():
         return estimator
-    with threadpool_limits(1):
+    with _at_work(name):
         return copy.deepcopy(estimator).fit(covariates, treatment, outcome).settled()
 
 
 @cached
 def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) -> Estimate:
     begun, estimator, m = time.process_time(), copy.deepcopy(estimator), len(test_covariates)
-    # One thread: small matrices cost several times the CPU time on two.
-    with threadpool_limits(1):
+    with _at_work(name):
         estimator.fit(covariates, treatment, outcome)
         effects = None
         if callable(getattr(estimator, "effect", None)):

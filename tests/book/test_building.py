@@ -58,7 +58,10 @@ def test_the_page_that_took_longest_is_run_first(tiny_book):
     pages = [f"  - {{page: {page}, notebook: sums}}\n" for page in ("new", "short", "long")]
     tiny_book.add_edition("default", "about: x\npages:\n" + "".join(pages))
     for page, seconds in [("short", 0.5), ("long", 40)]:
-        tiny_book.page(page).with_suffix(".json").write_text(json.dumps({"seconds": seconds}))
+        record = {key: "" for key in ("page", "notebook", "started", "command")}
+        record |= {key: {} for key in ("parameters", "versions", "digests", "numbers")}
+        record |= {"status": "complete", "seconds": seconds, "stderr": []}
+        tiny_book.page(page).with_suffix(".json").write_text(json.dumps(record))
     assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
 
 
@@ -94,6 +97,29 @@ def test_the_status_table_is_valid_where_values_hold_bars(summed):
     assert row.replace("\\|", "").count("|") == 6
     record = json.loads(summed.runs["total"].output.with_suffix(".json").read_text())
     assert record["command"] == "python -m lib run sums -p title 'a|b'"
+
+
+MARKUP = "a `` b | c\n```\n</script><script>alert(1)</script>\n\n<img src=x onerror=alert(1)> {n}"
+
+
+def test_what_is_typed_is_text_on_the_page_its_box_and_the_status_page(tiny_book):
+    text = json.dumps(MARKUP)
+    tiny_book.add_notebook("sums", f"n: str = {text}\nm: int = 1  # ``` <b>terms</b>", "m")
+    values = "parameters: {m: 2}"
+    tiny_book.add_edition(
+        "default", f"about: x\npages: [start, {{page: t, notebook: sums, {values}}}]"
+    )
+    included = "```{include} executed/default/status_table.md\n```\n"
+    (tiny_book.prose / "start.md").write_text(f"# Start\n\n{included}")
+    assert build(book=tiny_book).problems == []
+    for page in ("index", "start", "t"):
+        text = (tiny_book.built / "default" / f"{page}.html").read_text()
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+        assert "<b>terms" not in text
+    page = (tiny_book.built / "default" / "t.html").read_text()
+    _, _, box = page.partition('<details class="rerun">')
+    assert 0 < box.index('value="2"') < box.index("</form>") < box.index("</details>")
 
 
 def test_the_status_table_shows_the_last_good_run_and_the_failure_since(summed):
