@@ -1,7 +1,6 @@
 """The benchmark: studies and estimators in, a tidy table of metrics out."""
 
 import collections
-import contextlib
 import contextvars
 import copy
 import inspect
@@ -24,7 +23,7 @@ from lib.effects.intervals import NORMAL
 from lib.effects.learners import KEEPING, kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
-from lib.errors import InputError, check, check_count, check_known
+from lib.errors import InputError, check, check_count, check_known, told
 
 
 class Estimate(NamedTuple):
@@ -200,32 +199,19 @@ def _ready(name: str, estimator, study: Study):
     return copy.copy(estimator).set_params(probabilities=study.arm_probability)
 
 
-@contextlib.contextmanager
-def _at_work(name):
-    """Work in one thread, since small matrices cost several times the CPU time on two.
-
-    Whatever an estimator raises, of its own kind and of other libraries, names the estimator.
-    """
-    try:
-        with threadpool_limits(1):
-            yield
-    except Exception as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"estimator {name!r}: {said or type(error).__name__}") from error
-
-
 @cached
 def _settled(name, estimator, covariates, treatment, outcome):
     if not getattr(estimator, "slots", list)():
         return estimator
-    with _at_work(name):
+    with told(f"estimator {name!r}"), threadpool_limits(1):
         return copy.deepcopy(estimator).fit(covariates, treatment, outcome).settled()
 
 
 @cached
 def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) -> Estimate:
     begun, estimator, m = time.process_time(), copy.deepcopy(estimator), len(test_covariates)
-    with _at_work(name):
+    # One thread: small matrices cost several times the CPU time on two.
+    with told(f"estimator {name!r}"), threadpool_limits(1):
         estimator.fit(covariates, treatment, outcome)
         effects = None
         if callable(getattr(estimator, "effect", None)):
