@@ -33,7 +33,7 @@ except ImportError:  # Windows has no flock: there, two processes may do the sam
 
 
 #: What a disk says that takes no more; it names no file.
-_DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, errno.EIO}
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 @contextlib.contextmanager
@@ -67,10 +67,7 @@ def atomic_write(path: str | os.PathLike, files: Collection[str] = ()) -> Iterat
     check(not others, f"folder {path} may hold only what is written there again", others)
     name = f".partial.{os.getpid()}.{secrets.token_hex(4)}.{{}}{path.name}"
     beside, before = (path.with_name(name.format(part)) for part in ("", "before."))
-    for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
-        writer = left.name.split(".")[2]
-        if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
-            _remove(left)
+    remove_left(path)
     try:
         # Made at once: a file that is missing from here on is another one.
         writable(beside) if files else beside.touch(exist_ok=False)
@@ -79,7 +76,7 @@ def atomic_write(path: str | os.PathLike, files: Collection[str] = ()) -> Iterat
             os.replace(path, before)
         os.replace(beside, path)
     except OSError as error:
-        if error.filename not in (str(beside), beside) and error.errno not in _DISK_ERRORS:
+        if error.filename not in (str(beside), beside) and error.errno not in DISK_ERRORS:
             raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
@@ -87,6 +84,14 @@ def atomic_write(path: str | os.PathLike, files: Collection[str] = ()) -> Iterat
             os.rename(before, path)
         _remove(beside)
         _remove(before)
+
+
+def remove_left(path: Path) -> None:
+    """Remove what processes that are gone have left beside a path: `.partial.PROCESS.….NAME`."""
+    for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
+        writer = left.name.split(".")[2]
+        if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
+            _remove(left)
 
 
 def _remove(path: Path) -> None:

@@ -34,7 +34,7 @@ from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
 from lib.cache import versions
 from lib.errors import InputError
-from lib.files import atomic_write, folder_digest, writable, write_text
+from lib.files import atomic_write, folder_digest, remove_left, writable, write_text
 
 
 class PageFailed(Exception):
@@ -181,7 +181,9 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list) ->
     from traitlets.config import Config
 
     papermill.log.logger.setLevel(logging.CRITICAL)  # what went wrong is in the error
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets:
+    remove_left(Path(tempfile.gettempdir()) / "kernel")
+    name = {"prefix": f".partial.{os.getpid()}.", "suffix": ".kernel"}
+    with tempfile.TemporaryDirectory(**name, ignore_cleanup_errors=True) as sockets:
         settings = {"transport": "ipc", "connection_file": f"{sockets}/kernel.json"}
         # Through files: kernels that start together can take each other's ports. With the names of
         # the sockets, the folder must stay below 104 bytes, the least that a system allows.

@@ -1,13 +1,15 @@
 """A build runs what is stale, goes on after a failure, and ends with every problem named."""
 
 import json
+import shutil
+import subprocess
 
 import nbformat
 import pytest
 
 from lib.book.building import build, status_table
 from lib.book.editions import load_edition
-from lib.book.running import run_page
+from lib.book.running import run_page, why_stale
 from lib.errors import InputError
 from lib.files import file_lock
 
@@ -168,3 +170,45 @@ def test_editions_have_a_folder_each_and_a_page_that_failed_is_not_lost(tiny_boo
         assert "Edition course. A &lt;lecture&gt;." in text
         assert "Two &amp; more" in text
     assert "Edition default. A sum." in (default / "small_sum.html").read_text()
+
+
+def test_a_disk_that_is_full_is_named_and_the_earlier_book_stays(tiny_book, monkeypatch):
+    def half_rendered(command, **_):
+        half = tiny_book.built / ".staging" / "default" / "_build" / "html"
+        half.mkdir(parents=True)
+        (half / "index.html").write_text("half")
+        said = "a\nWARNING: Failed to copy a file: OSError(28, 'No space left on device')\nb"
+        return subprocess.CompletedProcess(command, 1, said, "")
+
+    def copied(*_, **__):
+        raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'a' -> 'b'")])
+
+    page = tiny_book.built / "default" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("whole")
+    for module, name, function in (
+        (subprocess, "run", half_rendered),
+        (shutil, "copytree", copied),
+    ):
+        monkeypatch.setattr(module, name, function)
+        with pytest.raises(InputError) as refused:
+            build(book=tiny_book)
+        staging = tiny_book.built / ".staging" / "default"
+        assert str(refused.value) == f"{staging} cannot be written: No space left on device"
+        assert page.read_text() == "whole"
+
+
+def test_a_disk_that_is_full_leaves_the_earlier_page(tiny_book, monkeypatch):
+    build(render=False, book=tiny_book)
+    page, (run,) = tiny_book.page("small_sum"), load_edition("default", tiny_book).runs.values()
+    before = page.read_bytes()
+    tiny_book.add_notebook("sums", "n: int = 3\ntitle: str = 'Sum'", "print(title, n)")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(nbformat, "write", full)
+    (problem,) = build(render=False, book=tiny_book).problems
+    assert problem == f"{page} cannot be written: No space left on device"
+    assert page.read_bytes() == before
+    assert why_stale(run) == "notebook changed"
