@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from lib.errors import InputError, check
+from lib.errors import InputError, check, check_once
 
 # ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
 # The commands import what they need when they are called, so that --help answers at once. Each
@@ -128,9 +128,7 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> l
 
 
 def _once(given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    for number, (name, _) in enumerate(given):
-        earlier = [one for one, _ in given[:number]]
-        check(name not in earlier, "each parameter may be given once", name)
+    check_once("parameter", [name for name, _ in given])
     return dict(given)
 
 

@@ -75,8 +75,8 @@ def check(met: bool, rule: str, found: Any) -> None:
 
 def check_once(what: str, names: Iterable) -> None:
     """Refuse names of which one stands twice."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    check(not twice, f"each {what} must have a name of its own", twice)
+    for name, times in Counter(names).items():
+        check(times == 1, f"each {what} may be given once", name)
 
 
 def is_count(number: Any, least: int) -> bool:

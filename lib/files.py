@@ -106,6 +106,12 @@ def write_text(path: str | os.PathLike, text: str) -> None:
         beside.write_text(text, encoding="utf-8")
 
 
+def copy(source: str | os.PathLike, path: str | os.PathLike) -> None:
+    """Copy a file, whole or not at all."""
+    with atomic_write(path) as beside:
+        shutil.copyfile(source, beside)
+
+
 def write_parquet(
     path: Path, frames: Iterable["pd.DataFrame"], compression: str = "snappy"
 ) -> None:

@@ -28,7 +28,7 @@ from lib.book.reading import TERM, plain, student
 from lib.book.recorded import Number
 from lib.book.running import read_record
 from lib.errors import InputError
-from lib.files import DISK_ERRORS, writable
+from lib.files import DISK_ERRORS, atomic_write, copy, writable
 
 #: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
 TEMPLATES = jinja2.Environment(
@@ -135,16 +135,15 @@ class Site:
         staged = {name: self._linked(name) for name in self.pages}
         staged |= {"_config.yml": yaml.safe_dump(settings), "_toc.yml": yaml.safe_dump(contents)}
         files = {f"files/{name}": content for name, content in self.files.items()}
-        try:
-            shutil.copytree(self.book.root / "book" / "assets", self.staging / "assets")
-            shutil.copy(self.book.root / "references.bib", self.staging)
-            for name, content in ({k: text.encode() for k, text in staged.items()} | files).items():
-                path = self.staging / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-        except OSError as error:
-            self._check_written(str(error))
-            raise
+        shutil.copytree(
+            self.book.root / "book" / "assets", self.staging / "assets", copy_function=copy
+        )
+        copy(self.book.root / "references.bib", self.staging / "references.bib")
+        for name, content in ({k: text.encode() for k, text in staged.items()} | files).items():
+            path = self.staging / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path) as beside:
+                beside.write_bytes(content)
         print("rendering", file=sys.stderr, flush=True)
         options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
         command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", *options]
@@ -154,16 +153,12 @@ class Site:
         if finished.returncode == 0:
             return rendered, []
         said = re.sub(r"\x1b\[[0-9;]*m", "", finished.stdout + finished.stderr)
-        self._check_written(said)
-        lines = said.strip().splitlines()
-        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
-        return rendered, [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]
-
-    def _check_written(self, said: str) -> None:
-        """Refuse a site of which a disk did not take all; what was `said` names the cause."""
         for cause in map(os.strerror, DISK_ERRORS):
             if cause in said:
                 raise InputError(f"{self.staging} cannot be written: {cause}")
+        lines = said.strip().splitlines()
+        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
+        return rendered, [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]
 
     def _linked(self, name: str) -> str:
         """Return the text of a page whose links and citations work among these pages."""

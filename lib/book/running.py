@@ -51,7 +51,6 @@ class _Number(BaseModel):
 
 
 class _Record(BaseModel):
-    page: str
     notebook: str
     parameters: dict[str, Any]
     status: Literal["complete"]
@@ -60,7 +59,6 @@ class _Record(BaseModel):
     versions: dict[str, str]
     digests: dict[str, str]
     seconds: FiniteFloat
-    stderr: list[dict[str, Any]]
     numbers: dict[str, _Number]
 
 

@@ -168,10 +168,9 @@ def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
     for section in [name for name in content if name not in SECTIONS]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=4)
     for name, entry in content["estimators"].items():
-        rule = f"estimator {name!r} must be a mapping with a key 'estimator'"
-        check(isinstance(entry, dict) and "estimator" in entry, rule, entry)
-        keys = [key for key in entry if not isinstance(key, str)]
-        check(not keys, f"keys of estimator {name!r} must be text", keys)
+        rule = f"estimator {name!r} must be a mapping with a key 'estimator', and text for keys"
+        met = isinstance(entry, dict) and "estimator" in entry
+        check(met and all(isinstance(key, str) for key in entry), rule, entry)
     return content
 
 

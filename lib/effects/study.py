@@ -132,6 +132,7 @@ class Study:
         names, m = self._adjustment_set(), len(self.control)
         for which, table in self._tables().items():
             _check_columns(which, table, [*names, self.outcome], self.outcome)
+        check_once("covariate", names)
         used = self._rows_in_arms()
         rows, control, treated = self.observational[used], self.control, self.treated
         if self.group not in (None, GROUP):
@@ -179,9 +180,8 @@ class Study:
         if isinstance(chosen, str):
             check_known("adjustment", chosen, ADJUSTMENT_SETS)
             chosen = ADJUSTMENT_SETS[chosen]
-        rule, met = "the adjustment set must name at least one covariate", np.ndim(chosen) == 1
-        check(met and len(chosen) > 0, rule, chosen)
-        check_once("covariate", chosen)
+        rule = "the adjustment set must name at least one covariate"
+        check(np.iterable(chosen) and len(chosen) > 0, rule, chosen)
         adjusted = [name for name in chosen if name in (self.treatment, self.outcome)]
         check(not adjusted, "the adjustment set must not hold what it adjusts", adjusted)
         return list(chosen)

@@ -60,9 +60,9 @@ def test_the_page_that_took_longest_is_run_first(tiny_book):
     pages = [f"  - {{page: {page}, notebook: sums}}\n" for page in ("new", "short", "long")]
     tiny_book.add_edition("default", "about: x\npages:\n" + "".join(pages))
     for page, seconds in [("short", 0.5), ("long", 40)]:
-        record = {key: "" for key in ("page", "notebook", "started", "command")}
+        record = {key: "" for key in ("notebook", "started", "command")}
         record |= {key: {} for key in ("parameters", "versions", "digests", "numbers")}
-        record |= {"status": "complete", "seconds": seconds, "stderr": []}
+        record |= {"status": "complete", "seconds": seconds}
         tiny_book.page(page).with_suffix(".json").write_text(json.dumps(record))
     assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
 
@@ -180,21 +180,21 @@ def test_a_disk_that_is_full_is_named_and_the_earlier_book_stays(tiny_book, monk
         said = "a\nWARNING: Failed to copy a file: OSError(28, 'No space left on device')\nb"
         return subprocess.CompletedProcess(command, 1, said, "")
 
-    def copied(*_, **__):
-        raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'a' -> 'b'")])
+    def copied(source, path):
+        raise OSError(28, "No space left on device", path)
 
     page = tiny_book.built / "default" / "index.html"
     page.parent.mkdir(parents=True)
     page.write_text("whole")
     for module, name, function in (
         (subprocess, "run", half_rendered),
-        (shutil, "copytree", copied),
+        (shutil, "copyfile", copied),
     ):
         monkeypatch.setattr(module, name, function)
         with pytest.raises(InputError) as refused:
             build(book=tiny_book)
-        staging = tiny_book.built / ".staging" / "default"
-        assert str(refused.value) == f"{staging} cannot be written: No space left on device"
+        assert str(tiny_book.built / ".staging" / "default") in str(refused.value)
+        assert str(refused.value).endswith(" cannot be written: No space left on device")
         assert page.read_text() == "whole"
 
 

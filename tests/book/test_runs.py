@@ -166,8 +166,9 @@ def test_a_comparison_says_what_differs_in_and_out(book):
 
 def spoiled(record: dict) -> list:
     """Return what is JSON and no run record."""
-    fields = [{name: record[name] for name in record if name != field} for field in record]
-    typed = [record | {field: [[record[field]]]} for field in record]
+    read = record.keys() - {"page", "stderr"}
+    fields = [{name: record[name] for name in record if name != field} for field in read]
+    typed = [record | {field: [[record[field]]]} for field in read]
     odd = [{"n": 3}, {"n": {"unit": ""}}, {"n": {"value": None}}]
     numbers = [record | {"numbers": each} for each in odd]
     return [{}, [], [record], None, 3, "a", *fields, *typed, *numbers]

@@ -132,17 +132,17 @@ def broken(change):
         (
             lambda s, c, t: (pd.concat([s, s["age"]], axis=1), c, t),
             {},
-            r"each observational column must have a name of its own: found \['age'\]",
+            r"each observational column may be given once: found 'age'",
         ),
         (
             lambda s, c, t: (s, pd.concat([c, c["income"]], axis=1), t),
             {},
-            r"each control column must have a name of its own: found \['income'\]",
+            r"each control column may be given once: found 'income'",
         ),
         (
             lambda s, c, t: (s, c, t),
             {"adjustment": ["age", "age"]},
-            r"each covariate must have a name of its own: found \['age'\]",
+            r"each covariate may be given once: found 'age'",
         ),
         (lambda s, c, t: (s, c, t), {"adjustment": 3}, "name at least one covariate: found 3"),
         (lambda s, c, t: (s, c, t), {"arms": "no"}, "the arms must be two levels: found 'no'"),
