@@ -237,35 +237,9 @@ def test_answer_files(folder, place, inserted):
 
 word = st.sampled_from(
     [
-        "run",
-        "sweep",
-        "pages",
-        "sample",
-        "record",
-        "compare",
-        "book",
-        "-p",
-        "seed",
-        "n_samples",
-        "-n",
-        "-o",
-        "x.ipynb",
-        "x.parquet",
-        "--workers",
-        "0",
-        "-1",
-        "1..3",
-        "--edition",
-        "none.yml",
-        "--do",
-        "worlds",
-        "always",
-        "--check",
-        "--help",
-        "--",
-        "--table",
-        "none.csv",
-        "1e999",
+        *("run", "sweep", "pages", "sample", "record", "compare", "book", "worlds", "none.csv"),
+        *("-p", "-n", "-o", "--workers", "--edition", "--do", "--check", "--help", "--", "--table"),
+        *("seed", "n_samples", "x.ipynb", "x.parquet", "none.yml", "0", "-1", "1..3", "1e999"),
     ]
 )
 
