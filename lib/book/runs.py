@@ -23,7 +23,7 @@ from lib.book.recorded import Number
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.errors import check, check_known
-from lib.files import atomic_write, file_lock, writable, write_parquet, write_text
+from lib.files import atomic_write, copy, file_lock, writable, write_parquet, write_text
 
 #: More runs than these in one sweep are a mistake rather than a plan.
 MOST_RUNS = 10_000
@@ -31,9 +31,9 @@ MOST_RUNS = 10_000
 
 def find_runs(book: Book) -> dict[str, dict[str, Any]]:
     """Return the records of all runs, by the name of their folder, the latest first."""
-    records = {path.parent.name: read_record(path) for path in book.runs.glob("*/*.json")}
     # One that is damaged is run again, when it is asked for.
-    found = [(folder, record) for folder, record in records.items() if record]
+    records = ((path.parent.name, read_record(path)) for path in book.runs.glob("*/*.json"))
+    found = [(folder, record) for folder, record in records if record]
     return dict(sorted(found, key=lambda item: item[1]["started"], reverse=True))
 
 
@@ -65,13 +65,8 @@ def show(
         html, problems = site.render(contents | (chapters if shown else {}))
         # The pages themselves last: where one is, all that it shows is there.
         for but in (shutil.ignore_patterns("index.html"), None):
-            shutil.copytree(html, book.runs, ignore=but, dirs_exist_ok=True, copy_function=_copy)
+            shutil.copytree(html, book.runs, ignore=but, dirs_exist_ok=True, copy_function=copy)
     return problems
-
-
-def _copy(source: str, destination: str) -> None:
-    with atomic_write(destination) as beside:
-        shutil.copyfile(source, beside)
 
 
 # --- Sweeps -------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """A sweep gives its whole grid, whatever happened on the way; a comparison says what differs."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from lib import ROOT
 from lib.book import runs
 from lib.book.editions import Run
-from lib.book.running import execute
+from lib.book.running import execute, why_stale
 from lib.book.runs import compare, curves, find_runs, show, sweep
 from lib.errors import InputError
 
@@ -163,11 +164,34 @@ def test_a_comparison_says_what_differs_in_and_out(book):
         compare([pair[0].page, str(pair[0].output.parent)], book)
 
 
-def test_a_damaged_record_is_as_none(book):
+def spoiled(record: dict) -> list:
+    """Return what is JSON and no run record."""
+    read = record.keys() - {"page", "stderr"}
+    fields = [{name: record[name] for name in record if name != field} for field in read]
+    typed = [record | {field: [[record[field]]]} for field in read]
+    odd = [{"n": 3}, {"n": {"unit": ""}}, {"n": {"value": None}}]
+    numbers = [record | {"numbers": each} for each in odd]
+    return [{}, [], [record], None, 3, "a", *fields, *typed, *numbers]
+
+
+def test_a_damaged_record_is_as_none(book, unrendered):
     run = Run(book.notebook("totals"), book=book)
     assert execute([run]) == []
-    run.output.with_suffix(".json").write_text("{")
-    assert find_runs(book) == {}
+    path = run.output.with_suffix(".json")
+    whole = path.read_text()
+    damaged = ["{", "\ud800", "[" * 100_000, '{"seconds": ' + "9" * 5_000 + "}"]
+    for text in [*damaged, *map(json.dumps, spoiled(json.loads(whole)))]:
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        assert find_runs(book) == {}, text
+        assert why_stale(run) == "not run yet"
+    path.write_text(whole)
+    (path.parent / "zzz.json").write_text("{}")
+    assert list(find_runs(book)) == ["totals"]
+
+
+def test_where_all_records_are_damaged_the_list_says_that_there_is_none(book):
+    (book.runs / "totals").mkdir(parents=True)
+    (book.runs / "totals" / "totals.json").write_text("{}")
     assert show(book) == []
     assert "There is none yet" in (book.runs / "index.html").read_text()
 
