@@ -5,7 +5,6 @@ executed notebook, its run record and its page. `runs/index.html` lists them all
 """
 
 import base64
-import io
 import itertools
 import math
 import shutil
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
@@ -118,16 +116,14 @@ def sweep(
     with atomic_write(where / "numbers.parquet") as beside:
         write_parquet(beside, [table])
     drawn = table[table["number"].isin(numbers)] if numbers else table
-    figure = io.BytesIO()
-    curves(drawn, list(grid)).savefig(figure, format="png", dpi=150)
     text = TEMPLATES.get_template("sweep.md").render(
         run=next(iter(runs.values())), grid=grid, size=len(runs), table=table, problems=problems
     )
-    files = {f"{name}/sweep.png": figure.getvalue()}
+    files = {f"{name}/sweep.svg": curves(drawn, list(grid)).svg().encode()}
     return where, problems + show(book, pages={name: text}, files=files)
 
 
-def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
+def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     """Draw recorded numbers against the first parameter that was swept and is no seed.
 
     `table` has the columns that :func:`sweep` writes. Seeds are averaged over, and an interval of
@@ -180,10 +176,12 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
         executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")
         for cell in executed.cells:
             about = cell.metadata.get("mystnb", {}).get("figure")
-            drawn = (one.get("data", {}).get("image/png") for one in cell.get("outputs", []))
-            if about and (image := next(filter(None, drawn), None)):
-                file = f"{about['name']}-{place}.png"
-                files[f"{folder}/{file}"] = base64.b64decode(image)
+            data = {k: v for one in cell.get("outputs", []) for k, v in one.get("data", {}).items()}
+            kind = "svg+xml" if "image/svg+xml" in data else "png"
+            if about and (image := data.get(f"image/{kind}")):
+                file = f"{about['name']}-{place}.{kind[:3]}"
+                drawn = image.encode() if kind == "svg+xml" else base64.b64decode(image)
+                files[f"{folder}/{file}"] = drawn
                 alt = cell.metadata["mystnb"]["image"]["alt"]
                 figures.setdefault(about["name"], []).append((place, file, about["caption"], alt))
     text = TEMPLATES.get_template("comparison.md").render(

@@ -51,7 +51,7 @@ def test_a_sweep_tabulates_the_numbers_of_every_combination(book):
     assert set(totals["unit"]) == {"apples"} and set(totals["standard_error"]) == {0.5}
     page = (folder / "index.html").read_text()
     assert "was run 4 times" in page and "total" in page
-    assert (folder / "sweep.png").stat().st_size > 5_000
+    assert (folder / "sweep.svg").stat().st_size > 5_000
     listed = (book.runs / "index.html").read_text()
     assert listed.count("total: 4.00 ± 0.50 apples") == 1
     assert "sweep,totals" in listed
