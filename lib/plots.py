@@ -284,7 +284,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     """Draw a causal graph in layers: every arrow leads from a cause down to its effect.
 
     Nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the previous step, which
-    stands on the left, and the current one. The direct causes of `into` stand out.
+    stands at the top, and the current one. The direct causes of `into` stand out.
 
     Examples
     --------
@@ -306,11 +306,12 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
                 layers.append([])
             layers[-1].append(node)
     arcs = [(*arc, arc[1] == (into, 0)) for arc in graph.edges if arc[0] not in own]
-    rng, height = np.random.default_rng(0), {k: -LAYER * k for k in range(len(layers))}
-    places = {node: (0.0, height[k]) for k, layer in enumerate(layers) for node in layer}
-    for k in (*height, *rng.integers(len(layers), size=TRIES)):
-        moved = places | _placed(layers[k], height[k], rng)
-        places = min(moved, places, key=lambda places: _hidden(places, arcs))
+    rng, places = np.random.default_rng(0), {}
+    for k, layer in enumerate(layers):
+        places |= _placed(layer, -LAYER * k, rng)
+    for k in rng.integers(len(layers), size=TRIES):
+        moved = places | _placed(layers[k], -LAYER * k, rng)
+        places = min(places, moved, key=lambda places: _hidden(places, arcs))
     figure = plt.figure(figsize=(WIDTH, LAYER * len(layers)), layout="none", FigureClass=Drawing)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH))  # one inch is one unit
     axes.set(ylim=(LAYER * (0.5 - len(layers)), LAYER / 2))
@@ -333,7 +334,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
             arrow(axes, (left - 0.8 * GAP, y), (left, y), **looks[is_effect])
     if layers[0][0][1]:
         axes.axhline(-LAYER / 2, **REFERENCE)
-        for y, heading in ((-0.4, "previous step"), (-0.6, "current step")):
+        for y, heading in ((-0.36, "previous step"), (-0.64, "current step")):
             axes.text(0.05, LAYER * y, heading, va="center", weight="bold", size=10)
     return figure
 
