@@ -27,32 +27,14 @@ from matplotlib.patches import FancyArrowPatch
 
 from lib import ROOT
 from lib.errors import check_known
+from lib.files import read_yaml
 
 STYLE = mpl.rc_params_from_file(ROOT / "lib/book.mplstyle", use_default_template=False)
 COLOURS = STYLE["axes.prop_cycle"].by_key()["color"]
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS
-INK, GREY, FAINT = STYLE["text.color"], "#7F8890", "#C9CED3"
+VERMILION, INK, FAINT = COLOURS[1], STYLE["text.color"], "#C9CED3"
 
-#: The colours of the book: what a name begins with → its colour in every figure.
-COLOUR_OF = {
-    # Arms, and the worlds in which everybody takes one
-    **{"No studies": BLUE, "Full-time studies": VERMILION, "as seen": INK},
-    **{"Evening course": ORANGE, "Day course": PURPLE},
-    # Where numbers are from
-    **{"this run": GREEN, "simulated": GREEN, "paper": PURPLE, "published sample": ORANGE},
-    **{"Adult": GREY, "truth": INK, "sampled truth": INK, "one study": GREY},
-    # Estimators, by what they do; related ones have one colour, and different dashes
-    **{"IPW": BLUE, "Weighting": BLUE, "Match": GREY, "AIPW": VERMILION, "DR-": VERMILION},
-    **{"S-": SKY, "T-": GREEN, "X-": PURPLE, "R-": ORANGE, "DML": ORANGE},
-    # Themes
-    **{"candy_party": PURPLE, "clinical_notes": ORANGE, "flower_garden": GREEN},
-    **{"flu_vaccine": BLUE},
-    # Responses to a cause, and compositions, the paler the less consistent
-    **{"never": FAINT, "follows": BLUE, "always": ORANGE, "parts": SKY, "whole": VERMILION},
-    **{"valid, consistent": BLUE, "valid, inconsistent": SKY, "valid, undefined": "#CFE3F2"},
-    **{"invalid, consistent": VERMILION, "invalid, inconsistent": ORANGE},
-    **{"invalid, undefined": "#F6E3BF"},
-}
+#: What a name begins with → its colour in every figure of the book.
+COLOUR_OF: dict[str, str] = read_yaml(ROOT / "lib/colours.yml")
 
 #: Inches: the column of a page on a desk, where type of 10 points is about 15 pixels high.
 WIDTH = STYLE["figure.figsize"][0]
@@ -62,12 +44,6 @@ HALF_WIDTH = 1.96
 
 #: Of a causal graph, in inches: from layer to layer, half a box, and between two.
 LAYER, HIGH, GAP = 0.75, 0.13, 0.35
-
-#: How many placements of a causal graph are tried; the one with the fewest hidden arcs is drawn.
-TRIES = 1_000
-
-#: More points than these of one series are drawn as an image.
-MANY = 500
 
 #: A look that makes dots of a line, and that of a line that values are compared with.
 DOTS = {"marker": "o", "markersize": 4, "linestyle": ""}
@@ -154,7 +130,6 @@ def shape(draw: Callable) -> Callable[..., Figure]:
             axes = figure.add_subplot(cells[i])
             axes.locator_params(nbins=6 // columns)
             axes.xaxis.set_major_formatter("{x:,g}")
-            axes.yaxis.set_major_formatter("{x:,g}")
             first = of_unit.setdefault(unit if shared and (unit or in_rows) else i, axes)
             axes.sharex(first if in_rows else figure.axes[0] if shared else axes)
             axes.sharey(axes if in_rows else first)
@@ -167,20 +142,15 @@ def shape(draw: Callable) -> Callable[..., Figure]:
                     where = ("data", "axes fraction") if in_rows else ("axes fraction", "data")
                     end = (value, 1.03) if in_rows else (1.01, value)
                     axes.annotate(label, end, xycoords=where, ha="center" if in_rows else "left")
-            if in_rows:  # as thick as in the panel beside
-                longest = max(map(len, names[i - i % columns :][:columns]))
-                axes.set_ylim(longest - 0.4, -0.6)
             draw(axes, part, place, **more)
-            if axes.get_yscale() == "log":
-                axes.yaxis.set_major_formatter("{x:,g}")
+            if in_rows:  # those of panels beside each other are equally thick
+                axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
             axes.set_title(textwrap.fill(str(name), 60 // columns))
-            below = units[i + columns : i + columns + 1]
-            above = shared and (below == [unit] if in_rows else len(below))
-            same = names[i] == names[i - 1] if in_rows else first is not axes
-            axes.tick_params(labelbottom=not above, labelleft=not (beside := i % columns and same))
-            axes.set_ylabel("" if in_rows or beside else unit)
-            axes.set_xlabel(unit if in_rows and len({*units}) > 1 and not above else "")
-        figure.supxlabel("" if len({*units}) > 1 and in_rows else unit if in_rows else place)
+            across, up = (unit, "") if in_rows else (place, unit)
+            last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)
+            beside = i % columns and (names[i] == names[i - 1] if in_rows else first is not axes)
+            axes.tick_params(labelbottom=last or not shared, labelleft=not beside)
+            axes.set(xlabel=across if last else "", ylabel="" if beside else up)
         figure.align_ylabels()
         _head(figure, title)
         return figure
@@ -244,9 +214,10 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
     """
     colours = colours_of(table["series"].cat.categories)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
-        dashes = ("-", "--", "-.", ":")[k % 4]  # lines that coincide stay visible
-        style = {"label": name, "color": colours[name], "linestyle": dashes}
-        style |= {"rasterized": len(part) > MANY, **look, **looks.get(name, {})}
+        # Lines that coincide stay visible.
+        style = {"label": name, "color": colours[name], "linestyle": ("-", "--", "-.", ":")[k % 4]}
+        # More points than these are an image within the figure.
+        style |= {"rasterized": len(part) > 500, **look, **looks.get(name, {})}
         if "marker" in style:
             axes.errorbar(part[x], part["value"], yerr=_range(part), **style)
             continue
@@ -258,6 +229,7 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
     if pd.api.types.is_integer_dtype(table[x]):
         axes.locator_params(axis="x", nbins=9, integer=True)
     axes.set(**axis)
+    axes.yaxis.set_major_formatter("{x:,g}")
 
 
 @shape
@@ -272,10 +244,7 @@ def bars(axes, table, row, stacked: bool = False, **axis):
     [0.0, 70.0]
     """
     wide = table.pivot_table("value", row, "series", sort=False, observed=False, dropna=False)
-    colours, below = colours_of(wide), axes.get_ylim()
-    wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours, legend=False)
-    axes.set_ylim(*below)
-    axes.tick_params(axis="y", length=0)
+    wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours_of(wide), legend=False)
     axes.set(**axis)
 
 
@@ -290,7 +259,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     --------
     >>> figure = causal_graph(nx.DiGraph([("age", "income"), ("age", "education")]), into="income")
     >>> [text.get_text() for text in figure.axes[0].texts]
-    ['age', 'education', 'income']
+    ['age', 'income', 'education']
     """
     graph = nx.relabel_nodes(graph, {node: (node, 0) for node in graph if isinstance(node, str)})
     if into is not None:
@@ -298,20 +267,20 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     # A box of the previous step is drawn if another variable reads it; else, a short arrow is.
     own = {node for node in graph if node[1] and {*graph[node]} <= {(node[0], 0)}}
     layers = [[node for node in graph if node[1] and node not in own], []]
-    layers = layers[not layers[0] :]
+    layers, places = layers[not layers[0] :], {}
     for node in nx.lexicographical_topological_sort(graph, list(graph).index):
         if node[1] == 0:
-            full = sum(_wide(one) + GAP for one in [*layers[-1], node]) > WIDTH
+            full = sum(2 * _half(one) + GAP for one in [*layers[-1], node]) > WIDTH
             if full or any(graph.has_edge(cause, node) for cause in layers[-1]):
                 layers.append([])
             layers[-1].append(node)
     arcs = [(*arc, arc[1] == (into, 0)) for arc in graph.edges if arc[0] not in own]
-    rng, places = np.random.default_rng(0), {}
-    for k, layer in enumerate(layers):
-        places |= _placed(layer, -LAYER * k, rng)
-    for k in rng.integers(len(layers), size=TRIES):
+    # Layer after layer moves as long as fewer arcs are hidden then.
+    rng = np.random.default_rng(0)
+    for k in (*range(len(layers)), *rng.integers(len(layers), size=1_000)):
         moved = places | _placed(layers[k], -LAYER * k, rng)
-        places = min(places, moved, key=lambda places: _hidden(places, arcs))
+        if len(moved) > len(places) or _hidden(moved, arcs) < _hidden(places, arcs):
+            places = moved
     figure = plt.figure(figsize=(WIDTH, LAYER * len(layers)), layout="none", FigureClass=Drawing)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH))  # one inch is one unit
     axes.set(ylim=(LAYER * (0.5 - len(layers)), LAYER / 2))
@@ -319,34 +288,31 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     looks = {"color": FAINT, "linewidth": 0.8}, {"color": VERMILION, "linewidth": 1.8, "zorder": 2}
     for cause, effect, marked in arcs:
         (x, y), (u, v) = places[cause], places[effect]
-        lean = 0.6 * (u - x) / WIDTH  # arrows keep apart where several begin or end
-        start, end = (x + lean * _wide(cause), y - HIGH), (u - lean * _wide(effect), v + HIGH)
+        lean = 1.2 * (u - x) / WIDTH  # arrows keep apart where several begin or end
+        start, end = (x + lean * _half(cause), y - HIGH), (u - lean * _half(effect), v + HIGH)
         arrow(axes, start, end, **looks[marked])
     for node, (x, y) in places.items():
-        is_effect = node == (into, 0)
-        stands_out = is_effect or graph.has_edge(node, (into, 0))
-        box = {"boxstyle": "round,pad=0.3", "facecolor": "#FBE3D4" if is_effect else "white"}
-        box |= {"edgecolor": VERMILION, "linewidth": 1.4} if stands_out else {"edgecolor": INK}
-        font = {"size": 10, "weight": "bold" if is_effect else "normal", "bbox": box, "zorder": 3}
-        axes.text(x, y, node[0], ha="center", va="center", **font)
+        stands_out = node == (into, 0) or graph.has_edge(node, (into, 0))
+        box = {"boxstyle": "round,pad=0.3", "edgecolor": VERMILION if stands_out else INK}
+        box |= {"facecolor": "#FBE3D4" if node == (into, 0) else "white", "linewidth": 1.2}
+        axes.text(x, y, node[0], ha="center", va="center", size=10, bbox=box, zorder=3)
         if (node[0], -1) in own and graph.has_edge((node[0], -1), node):
-            left = x - _wide(node) / 2
-            arrow(axes, (left - 0.8 * GAP, y), (left, y), **looks[is_effect])
+            left = x - _half(node)
+            arrow(axes, (left - 0.8 * GAP, y), (left, y), **looks[node == (into, 0)])
     if layers[0][0][1]:
         axes.axhline(-LAYER / 2, **REFERENCE)
-        for y, heading in ((-0.36, "previous step"), (-0.64, "current step")):
-            axes.text(0.05, LAYER * y, heading, va="center", weight="bold", size=10)
+        axes.text(0.05, -LAYER / 2, "previous step\ncurrent step", va="center", linespacing=1.7)
     return figure
 
 
-def _wide(node: tuple[str, int]) -> float:
-    """Return how wide the box of a node is, in inches: of type of 10 points."""
-    return 0.12 + 0.075 * len(node[0])
+def _half(node: tuple[str, int]) -> float:
+    """Return half the width of the box of a node, in inches: of type of 10 points."""
+    return 0.06 + 0.0375 * len(node[0])
 
 
 def _placed(layer: Sequence[tuple], y: float, rng: np.random.Generator) -> dict[tuple, tuple]:
     """Place the boxes of a layer at its height, in their order, with random gaps."""
-    rooms = np.array([_wide(node) + GAP for node in layer])
+    rooms = np.array([2 * _half(node) + GAP for node in layer])
     gaps = rng.dirichlet(np.full(len(layer) + 1, 3.0)) * (WIDTH - rooms.sum())
     return dict(zip(layer, ((x, y) for x in np.cumsum(rooms + gaps[:-1]) - rooms / 2), strict=True))
 
@@ -354,7 +320,7 @@ def _placed(layer: Sequence[tuple], y: float, rng: np.random.Generator) -> dict[
 def _hidden(places: Mapping[tuple, tuple], arcs: Sequence[tuple]) -> float:
     """Count the arcs that boxes hide, those that are marked ten times."""
     x, y, u, v, marked = np.array([(*places[a], *places[b], m) for a, b, m in arcs]).T[..., None]
-    p, q, reach = np.array([(*place, _wide(node) / 2) for node, place in places.items()]).T
+    p, q, reach = np.array([(*place, _half(node)) for node, place in places.items()]).T
     passes = (v < q) & (q < y) & (abs(x + (u - x) * (q - y) / (v - y) - p) < reach)
     return (passes * (1 + 9 * marked)).sum() + 0.01 * abs(u - x).sum()
 
@@ -376,16 +342,15 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 10
     >>> [text.get_text() for text in heat_map(shares, "Changed, %").axes[0].texts]
     ['<1', '25']
     """
-    figsize = WIDTH, 0.34 * len(table) + 0.5
-    figure, axes = plt.subplots(figsize=figsize, FigureClass=Drawing)
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5), FigureClass=Drawing)
     shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), 10))
     look = {"cmap": "Blues", "vmin": 0, "vmax": most, "edgecolor": STYLE["grid.color"]}
     axes.pcolormesh(shown.columns, shown.index, shown, **look)
     for (row, column), value in np.ndenumerate(shown):
         if value > 0:
-            text, dark = f"{value:,.0f}" if value >= 1 else "<1", value > 0.55 * most
-            colour = "white" if dark else INK
-            axes.text(column, row, text, ha="center", va="center", size=10, color=colour)
+            text = f"{value:,.0f}" if value >= 1 else "<1"
+            font = {"size": 10, "color": "white" if value > 0.55 * most else INK}
+            axes.text(column, row, text, ha="center", va="center", **font)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.invert_yaxis()

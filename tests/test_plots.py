@@ -150,7 +150,7 @@ def test_an_arm_has_its_colour_in_every_shape_whatever_stands_beside_it(names):
         plots.overlap({name: frame["propensity"] for name, frame in frames.items()}),
     ):
         found = of_legend(figure)
-        assert found["No studies"] == to_rgba(plots.BLUE)
+        assert found["No studies"] == to_rgba("#0072B2")
         assert found["Full-time studies at t = 1"] == to_rgba(plots.VERMILION)
         assert len(set(found.values())) == 3, "the third takes neither colour"
 
@@ -335,7 +335,7 @@ def test_variables_of_a_layer_stand_in_the_order_of_the_graph(graph):
 def test_arrows_begin_and_end_at_their_boxes(graph):
     axes = plots.causal_graph(graph).axes[0]
     axes.figure.canvas.draw()
-    boxes = [text.get_bbox_patch().get_window_extent().padded(4) for text in axes.texts]
+    boxes = [text.get_bbox_patch().get_window_extent().padded(8) for text in axes.texts]
     for arrow in axes.patches:
         for end in arrow.get_transform().transform(arrow.get_path().vertices[[0, 2]]):
             assert any(box.contains(*end) for box in boxes)
@@ -347,7 +347,7 @@ def test_the_previous_step_stands_at_the_top_and_its_own_past_left_of_a_variable
     axes = plots.causal_graph(steps, into="studies").axes[0]
     places = [(text.get_text(), text.get_position()) for text in axes.texts]
     above, below = [y for name, (_, y) in places if name == "studies"]
-    assert above > next(y for name, (_, y) in places if name == "previous step") > below
+    assert above > dict(places)["previous step\ncurrent step"][1] > below
     assert [name for name, _ in places].count("age") == 1
     assert len(axes.patches) == 3, "of age, a short arrow from the left"
     colours = [patch.get_edgecolor() for patch in axes.patches]

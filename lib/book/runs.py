@@ -180,8 +180,8 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
             kind = "svg+xml" if "image/svg+xml" in data else "png"
             if about and (image := data.get(f"image/{kind}")):
                 file = f"{about['name']}-{place}.{kind[:3]}"
-                drawn = image.encode() if kind == "svg+xml" else base64.b64decode(image)
-                files[f"{folder}/{file}"] = drawn
+                decode = base64.b64decode if kind == "png" else str.encode
+                files[f"{folder}/{file}"] = decode(image)
                 alt = cell.metadata["mystnb"]["image"]["alt"]
                 figures.setdefault(about["name"], []).append((place, file, about["caption"], alt))
     text = TEMPLATES.get_template("comparison.md").render(

@@ -10,19 +10,7 @@ from matplotlib.ticker import LogLocator
 
 from lib.ccr.graphs import Chain
 from lib.ccr.scoring import CELLS, Scores
-from lib.plots import (
-    BLUE,
-    DOTS,
-    GREY,
-    INK,
-    REFERENCE,
-    WIDTH,
-    Drawing,
-    arrow,
-    bars,
-    drawn_quietly,
-    lines,
-)
+from lib.plots import DOTS, INK, REFERENCE, WIDTH, Drawing, arrow, bars, drawn_quietly, lines
 
 #: Inches: the radius of a node, and the height of one edge along the chain.
 RADIUS, STEP = 0.17, 0.52
@@ -34,10 +22,9 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
     places, tree = _places(chain), chain.cut_tree
     spine = {node: (-0.35, places[node][1]) for node in tree}
     bottom = places[chain.leaf][1]
-    options = {"figsize": (WIDTH, 0.75 - bottom), "sharey": True, "FigureClass": Drawing}
-    figure, (left, right) = plt.subplots(1, 2, **options)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), FigureClass=Drawing)
     # Arrows end at the circles; matplotlib counts this in points.
-    edge = {"color": GREY, "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
+    edge = {"color": "#7F8890", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
     for cause, effect in chain.graph.edges:
         arrow(left, places[cause], places[effect], **edge)
     for cause, effect in chain.quantities:
@@ -53,7 +40,7 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
         axes.set_title(title, loc="center")
         axes.set_axis_off()
         for node, place in nodes.items():
-            edgecolor, face = (BLUE, "#D6E8F5") if node in tree else (INK, "white")
+            edgecolor, face = ("C0", "#D6E8F5") if node in tree else (INK, "white")
             axes.add_patch(plt.Circle(place, RADIUS, fc=face, ec=edgecolor, lw=1.4, zorder=3))
             axes.text(*place, node, ha="center", va="center_baseline", size=10, zorder=4)
     return figure

@@ -23,6 +23,5 @@ def errors_by_level(
         means = means.rename(columns={"mean": "value"}).reset_index()
         parts.append(means.assign(unit=f"{mark} {unit}", panel=f"{mark}: " + means["stress"]))
     both = pd.concat(parts).replace({"estimator": names})
-    levels = both["level"].map(lambda level: level if isinstance(level, str) else f"{level:,}")
-    both["series"] = label + levels
+    both["series"] = label + both["level"].map(lambda x: x if isinstance(x, str) else f"{x:,}")
     return intervals(both, "estimator", title, columns=2, line={"": 0})

@@ -27,7 +27,7 @@ def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
     assert titles == ["error: MCAR", "error: MAR", "R²: MCAR", "R²: MAR"]
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim() != figure.axes[2].get_xlim()
     assert figure.axes[2].get_xlim() == figure.axes[3].get_xlim()
-    units = [axes.get_xlabel() for axes in figure.axes[::2]]
+    units = [axes.get_xlabel() for axes in figure.axes[::2]]  # each below its own panels
     assert units == ["error of the average effect, $1,000", "R² of the effects"]
     for left, right in (figure.axes[:2], figure.axes[2:]):
         assert [label.get_text() for label in left.get_yticklabels()] == ["T-learner", "ipw"]
@@ -35,10 +35,11 @@ def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
     means = curve(table, "error").loc["MAR"] / 1_000
     for level, container in zip((0.0, 0.5), figure.axes[1].containers, strict=True):
         assert container.get_label() == f"share hidden: {level}"
-        np.testing.assert_allclose(container[0].get_xdata(), means.loc[level, "mean"])
+        drawn = container[0].get_xydata()[:, 0]
+        np.testing.assert_allclose(drawn, means.loc[level, "mean"])
         ends = [segment[:, 0] for segment in container[2][0].get_segments()]
         np.testing.assert_allclose(ends, means.loc[level, ["lower", "upper"]])
-    r2 = figure.axes[2].containers[0][0].get_xdata()
+    r2 = figure.axes[2].containers[0][0].get_xydata()[:, 0]
     assert r2[0] == pytest.approx(0.05) and np.isnan(r2[1])
 
 
