@@ -66,7 +66,7 @@ class Drawing(Figure):
     def svg(self) -> str:
         """Return the figure as the text of an SVG file."""
         file = io.StringIO()
-        with plt.style.context(STYLE):
+        with plt.rc_context({"svg.fonttype": "path", "svg.hashsalt": "the same names every time"}):
             self.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
 

@@ -95,8 +95,14 @@ def test_figures_are_drawn_in_our_style_and_no_setting_is_left_behind(every_shap
 def test_the_bytes_of_a_figure_are_the_same_twice_whatever_matplotlib_is_set_to(every_shape):
     for draw in every_shape:
         first = written(draw())
-        assert written(draw()) == first
-        with plt.rc_context({"font.size": 30, "xtick.color": "red", "lines.linewidth": 9}):
+        assert written(figure := draw()) == written(figure) == first
+        other = {
+            "font.size": 30,
+            "xtick.color": "red",
+            "lines.linewidth": 9,
+            "svg.fonttype": "none",
+        }
+        with plt.rc_context(other):
             assert written(draw()) == first
 
 

@@ -1,5 +1,6 @@
 """A sweep gives its whole grid, whatever happened on the way; a comparison says what differs."""
 
+import base64
 import signal
 import subprocess
 import sys
@@ -161,6 +162,29 @@ def test_a_comparison_says_what_differs_in_and_out(book):
         compare(["totals,n=100,seed=2", "moon"], book)
     with pytest.raises(InputError, match="two runs at least"):
         compare([pair[0].page, str(pair[0].output.parent)], book)
+
+
+def test_a_comparison_has_figures_of_either_kind(book, monkeypatch):
+    pair = [Run(book.notebook("totals"), values={"n": n, "seed": 2}, book=book) for n in (100, 103)]
+    assert execute(pair) == []
+    drawing, image = "<svg>α</svg>", base64.b64encode(b"points").decode()
+    both = {"image/svg+xml": drawing, "image/png": image}
+    for run, data in zip(pair, [both, {"image/png": image}], strict=True):
+        executed = nbformat.read(run.output, 4)
+        about = {"figure": {"name": "fig-total", "caption": "Totals."}, "image": {"alt": "A line."}}
+        shown = nbformat.v4.new_output("execute_result", data)
+        executed.cells.append(
+            nbformat.v4.new_code_cell(outputs=[shown], metadata={"mystnb": about})
+        )
+        nbformat.write(executed, run.output)
+    given = {}
+    monkeypatch.setattr(runs, "show", lambda *_, **options: given.update(options) or [])
+    folder, _ = compare([run.page for run in pair], book)
+    assert given["files"] == {
+        f"{folder.name}/fig-total-1.svg": drawing.encode(),
+        f"{folder.name}/fig-total-2.png": b"points",
+    }
+    assert 'src="fig-total-1.svg"' in given["pages"][folder.name]
 
 
 def test_a_damaged_record_is_as_none(book):
