@@ -145,7 +145,9 @@ def of_legend(figure):
     return {name: to_rgba(colour) for name, colour in zip(names, colours, strict=True)}
 
 
-@pytest.mark.parametrize("names", permutations(["No studies", "Full-time studies at t = 1", "new"]))
+@pytest.mark.parametrize(
+    "names", [*permutations(["No studies", "Full-time studies at t = 1", "new"])]
+)
 def test_an_arm_has_its_colour_in_every_shape_whatever_stands_beside_it(names):
     tidy = pd.DataFrame({"row": [*"aaa"], "t": 0, "value": 1.0, "series": names})
     frames = {name: pd.DataFrame({"propensity": [0.2, 0.4]}) for name in names}
