@@ -4,10 +4,10 @@ A run has a folder there, named by its notebook and what differs from the defaul
 executed notebook, its run record and its page. `runs/index.html` lists them all.
 """
 
-import base64
 import itertools
 import math
 import shutil
+from base64 import b64decode
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -179,11 +179,11 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
             data = {k: v for one in cell.get("outputs", []) for k, v in one.get("data", {}).items()}
             kind = "svg+xml" if "image/svg+xml" in data else "png"
             if about and (image := data.get(f"image/{kind}")):
-                file = f"{about['name']}-{place}.{kind[:3]}"
-                decode = base64.b64decode if kind == "png" else str.encode
-                files[f"{folder}/{file}"] = decode(image)
+                figure = about.get("name", cell.id)  # none where one notebook makes several pages
+                file = f"{figure}-{place}.{kind[:3]}"
+                files[f"{folder}/{file}"] = b64decode(image) if kind == "png" else image.encode()
                 alt = cell.metadata["mystnb"]["image"]["alt"]
-                figures.setdefault(about["name"], []).append((place, file, about["caption"], alt))
+                figures.setdefault(figure, []).append((place, file, about["caption"], alt))
     text = TEMPLATES.get_template("comparison.md").render(
         names=names,
         runs=runs,

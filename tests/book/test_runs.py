@@ -171,11 +171,11 @@ def test_a_comparison_has_figures_of_either_kind(book, monkeypatch):
     both = {"image/svg+xml": drawing, "image/png": image}
     for run, data in zip(pair, [both, {"image/png": image}], strict=True):
         executed = nbformat.read(run.output, 4)
-        about = {"figure": {"name": "fig-total", "caption": "Totals."}, "image": {"alt": "A line."}}
         shown = nbformat.v4.new_output("execute_result", data)
-        executed.cells.append(
-            nbformat.v4.new_code_cell(outputs=[shown], metadata={"mystnb": about})
-        )
+        for figure in ({"name": "fig-total", "caption": "Totals."}, {"caption": "No name."}):
+            about = {"mystnb": {"figure": figure, "image": {"alt": "A line."}}}
+            cell = nbformat.v4.new_code_cell(outputs=[shown], metadata=about, id=f"n{len(figure)}")
+            executed.cells.append(cell)
         nbformat.write(executed, run.output)
     given = {}
     monkeypatch.setattr(runs, "show", lambda *_, **options: given.update(options) or [])
@@ -183,6 +183,8 @@ def test_a_comparison_has_figures_of_either_kind(book, monkeypatch):
     assert given["files"] == {
         f"{folder.name}/fig-total-1.svg": drawing.encode(),
         f"{folder.name}/fig-total-2.png": b"points",
+        f"{folder.name}/n1-1.svg": drawing.encode(),
+        f"{folder.name}/n1-2.png": b"points",
     }
     assert 'src="fig-total-1.svg"' in given["pages"][folder.name]
 
