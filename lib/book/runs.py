@@ -4,17 +4,15 @@ A run has a folder there, named by its notebook and what differs from the defaul
 executed notebook, its run record and its page. `runs/index.html` lists them all.
 """
 
-import base64
-import io
 import itertools
 import math
 import shutil
+from base64 import b64decode
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
@@ -113,16 +111,14 @@ def sweep(
     with atomic_write(where / "numbers.parquet") as beside:
         write_parquet(beside, [table])
     drawn = table[table["number"].isin(numbers)] if numbers else table
-    figure = io.BytesIO()
-    curves(drawn, list(grid)).savefig(figure, format="png", dpi=150)
     text = TEMPLATES.get_template("sweep.md").render(
         run=next(iter(runs.values())), grid=grid, size=len(runs), table=table, problems=problems
     )
-    files = {f"{name}/sweep.png": figure.getvalue()}
+    files = {f"{name}/sweep.svg": curves(drawn, list(grid)).svg().encode()}
     return where, problems + show(book, pages={name: text}, files=files)
 
 
-def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
+def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     """Draw recorded numbers against the first parameter that was swept and is no seed.
 
     `table` has the columns that :func:`sweep` writes. Seeds are averaged over, and an interval of
@@ -175,12 +171,14 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
         executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")
         for cell in executed.cells:
             about = cell.metadata.get("mystnb", {}).get("figure")
-            drawn = (one.get("data", {}).get("image/png") for one in cell.get("outputs", []))
-            if about and (image := next(filter(None, drawn), None)):
-                file = f"{about['name']}-{place}.png"
-                files[f"{folder}/{file}"] = base64.b64decode(image)
+            data = {k: v for one in cell.get("outputs", []) for k, v in one.get("data", {}).items()}
+            kind = "svg+xml" if "image/svg+xml" in data else "png"
+            if about and (image := data.get(f"image/{kind}")):
+                figure = about.get("name", cell.id)  # none where one notebook makes several pages
+                file = f"{figure}-{place}.{kind[:3]}"
+                files[f"{folder}/{file}"] = b64decode(image) if kind == "png" else image.encode()
                 alt = cell.metadata["mystnb"]["image"]["alt"]
-                figures.setdefault(about["name"], []).append((place, file, about["caption"], alt))
+                figures.setdefault(figure, []).append((place, file, about["caption"], alt))
     text = TEMPLATES.get_template("comparison.md").render(
         names=names,
         runs=runs,

@@ -66,7 +66,9 @@ def test_seeing_is_doing_and_the_pns_is_the_ate(exact):
 
 def test_samples_come_near_the_exact_quantities(exact):
     sampled, known = (pd.Series(one).drop(["PN", "PS"]) for one in exact["both"].values())
-    assert (sampled - known).abs().max() < 5 * 0.5 / 800**0.5  # a fifth, at least, is conditioned on
+    assert (
+        sampled - known
+    ).abs().max() < 5 * 0.5 / 800**0.5  # a fifth, at least, is conditioned on
 
 
 def test_a_pair_follows_less_often_than_any_pair_within_it(exact):
