@@ -27,6 +27,7 @@ from lib.book.reading import TERM, plain, student
 from lib.book.recorded import Number
 from lib.book.running import read_record
 from lib.files import writable
+from lib.tables import number_text, typeset
 
 #: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
 TEMPLATES = jinja2.Environment(
@@ -37,6 +38,7 @@ TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
+TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 
 #: Settings of a book without a bibliography, whose citations become footnotes: MyST does not see
 #: where they stand, and would end a page with the line above those of its own.
