@@ -71,9 +71,9 @@ def typeset(
     """Set a frame as a table to read; its index stands first, unless it only counts the rows.
 
     The numbers of a column have as many digits behind the point as the largest needs to have three,
-    or as `digits` says, see :func:`number_text`; `by_row`, those of a row. A column that `error`
-    names has its standard errors, another column, behind ±. The `unit` is that of all columns of
-    numbers, or of those that it names. Levels of headings become one.
+    or, unless they are integers, as `digits` says, see :func:`number_text`; `by_row`, those of a
+    row. A column that `error` names has its standard errors, another column, behind ±. The `unit`
+    is that of all columns of numbers, or of those that it names. Levels of headings become one.
 
     Examples
     --------
@@ -85,7 +85,8 @@ def typeset(
     """
 
     def texts(values: pd.Series) -> pd.Series:
-        form = digits.get(values.name) if isinstance(digits, Mapping) else digits
+        counts = None if pd.api.types.is_integer_dtype(values) else digits
+        form = digits.get(values.name) if isinstance(digits, Mapping) else counts
         sizes = [abs(one) for one in values if _is_number(one)]
         if form is None and values.name not in error and any(one % 1 for one in sizes):
             form = max(0, 2 - math.floor(math.log10(max(sizes))))

@@ -44,6 +44,9 @@ TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 #: where they stand, and would end a page with the line above those of its own.
 FOOTNOTES = {"suppress_warnings": ["myst.footnote"], "myst_footnote_transition": False}
 
+#: What is written on a cell of imports, which is folded.
+FOLDED = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
+
 #: What ends a page of such a book that cites something.
 REFERENCES = "## References\n\n```{footbibliography}\n```"
 
@@ -90,6 +93,9 @@ class Site:
         cell = nbformat.v4.new_markdown_cell(f"```{{raw}} html\n{box}\n```", id="rerun")
         place = executed.cells.index(parameters) + 1 if parameters in executed.cells else 1
         executed.cells.insert(place, cell)
+        for one in executed.cells:
+            if "imports" in one.metadata.get("tags", []):
+                one.metadata |= {"tags": ["hide-input"], "mystnb": FOLDED}
         self.pages[f"{name}.ipynb"] = nbformat.writes(executed)
 
     def settings(self) -> dict[str, Any]:
