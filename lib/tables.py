@@ -37,7 +37,9 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
     """
     if digits is None:
         whole = not error and float(value).is_integer()
-        size = math.floor(math.log10(abs(error or value or 1)))
+        # An error that is nothing but rounding would ask for digits without end.
+        least = max(error, 1e-6 * abs(value)) if error else abs(value) or 1
+        size = math.floor(math.log10(least))
         digits = 0 if whole else max(0, (1 if error else 3) - size)
     form = digits if isinstance(digits, str) else f"z,.{digits}f"
     text = " ± ".join(format(one, form) for one in (value, error) if one is not None)
@@ -85,11 +87,11 @@ def typeset(
     """
 
     def texts(values: pd.Series) -> pd.Series:
-        counts = None if pd.api.types.is_integer_dtype(values) else digits
-        form = digits.get(values.name) if isinstance(digits, Mapping) else counts
+        asis = values.name in titles or pd.api.types.is_integer_dtype(values)
+        form = digits.get(values.name) if isinstance(digits, Mapping) else None if asis else digits
         sizes = [abs(one) for one in values if _is_number(one)]
         if form is None and values.name not in error and any(one % 1 for one in sizes):
-            form = max(0, 2 - math.floor(math.log10(max(sizes))))
+            form = ",g" if asis else max(0, 2 - math.floor(math.log10(max(sizes))))
         errors = frame.get(error.get(values.name), [None] * len(values))
         pairs = zip(values, errors, strict=True)
         return pd.Series([_text(*pair, form) for pair in pairs], values.index)
@@ -99,7 +101,7 @@ def typeset(
         check_known("column", name, names)
     frame = frame.set_axis(names, axis="columns")
     titles = [name or "" for name in frame.index.names]
-    labels = 0 if isinstance(frame.index, pd.RangeIndex) and titles == [""] else len(titles)
+    labels = 0 if only_counts(frame) else len(titles)
     found = frame.apply(texts, axis="columns") if by_row else frame
     found = found.reset_index(drop=not labels, names=titles, allow_duplicates=True).apply(texts)
     headings = {name: f"{name} ± {other}" for name, other in error.items()}
@@ -108,6 +110,11 @@ def typeset(
         if of and _are_numbers(found[name]):
             headings[name] = f"{headings.get(name, name)}, {of}"
     return Typeset(found.drop(columns=error.values()).rename(columns=headings), labels)
+
+
+def only_counts(frame: pd.DataFrame) -> bool:
+    """Say whether an index is nothing but numbers of rows: integers without a name."""
+    return frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
 
 
 def _are_numbers(texts: Iterable[str]) -> bool:

@@ -101,6 +101,16 @@ def test_an_index_that_only_counts_is_left_out_unless_it_has_a_name():
     assert cells(typeset(frame)) == [["n"], ["5"], ["6"]]
     assert cells(typeset(frame.rename_axis("row")))[1] == ["0", "5"]
     assert cells(typeset(frame[:0])) == [["n"]]
+    assert cells(typeset(frame[frame["n"] > 5])) == [["n"], ["6"]]
+
+
+def test_labels_are_as_they_are():
+    frame = pd.DataFrame({"x": [0.25, 0.5]}, index=pd.Index([0.02, 20_000], name="γ"))
+    assert cells(typeset(frame, digits=1)) == [["γ", "x"], ["0.02", "0.2"], ["20\u202f000", "0.5"]]
+
+
+def test_an_error_that_is_only_rounding_does_not_ask_for_its_digits():
+    assert number_text(3582.2341952790093, 4.1e-13) == "3\u202f582.2342 ± 0.0000"
 
 
 @pytest.mark.parametrize(

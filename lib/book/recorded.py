@@ -20,7 +20,7 @@ from myst_nb import glue
 from lib import ROOT
 from lib.errors import InputError, check
 from lib.files import reading
-from lib.tables import number_text, typeset
+from lib.tables import number_text, only_counts, typeset
 
 #: A folder an edition, and in it a folder a page: its tables, and their run record `run.json`.
 RECORDED = ROOT / "data" / "recorded"
@@ -36,7 +36,7 @@ def record(name: str, table: pd.DataFrame, **style) -> None:
     the rows; what is shown is set in a `style` of :func:`lib.tables.typeset`.
     """
     _check_name("table", name)
-    flat = table.reset_index(drop=isinstance(table.index, pd.RangeIndex))
+    flat = table.reset_index(drop=only_counts(table))
     text = flat.to_csv(index=False, float_format=NUMBER, lineterminator="\n")
     display(typeset(table, **style), metadata={"recorded": {"name": name, "text/csv": text}})
 
