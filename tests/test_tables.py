@@ -52,12 +52,12 @@ def test_errors_stand_behind_their_values_and_units_in_headings():
     )
     table = typeset(frame, error={"value": "error"}, unit="$")
     assert cells(table) == [
-        ["who", "value ± error, $", "of"],
+        ["who", "value ± error,\xa0$", "of"],
         ["x", "4\u202f330\xa0±\xa0272", "ATE"],
         ["y", "3", "—"],
     ]
     named = typeset(frame, unit={"error": "$"})
-    assert cells(named)[0] == ["who", "value", "error, $", "of"]
+    assert cells(named)[0] == ["who", "value", "error,\xa0$", "of"]
     with pytest.raises(InputError, match="column 'errors' is unknown: expected one of"):
         typeset(frame, error={"value": "errors"})
 
