@@ -16,7 +16,7 @@ import pandas as pd
 from lib import ROOT
 from lib.errors import check_known
 
-_HTML = jinja2.Template((ROOT / "book/templates/table.html").read_text("utf-8"), autoescape=True)
+_HTML = jinja2.Template((ROOT / "lib/table.html").read_text("utf-8"), autoescape=True)
 
 #: What tells that a text is a number, or none; ± 61, (1, 2) or % may follow.
 _NUMBER = re.compile(r"([+−]?\d[\d.\u202f]*(·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|e[-+]\d+)?(\s[±(%].*)?|—|)")
