@@ -13,10 +13,10 @@ function writeCommand(form) {
   form.querySelector("pre.command").textContent = [form.dataset.command, ...given].join(" ");
 }
 
-// By the number that a text begins with, such as 4,816 ± 61; all else by letters.
+// By the number that a text begins with, such as 4 816 ± 61; all else by letters.
 function compare(one, other) {
   const texts = [one, other].map((cell) => cell.textContent.trim());
-  const [a, b] = texts.map((text) => parseFloat(text.replaceAll(",", "").replace("−", "-")));
+  const [a, b] = texts.map((text) => parseFloat(text.replace(/[,\u202f]/g, "").replace("−", "-")));
   const dates = texts.some((text) => /^\d+-\d+-/.test(text));
   return (!dates && a - b) || texts[0].localeCompare(texts[1]);
 }

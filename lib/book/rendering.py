@@ -29,6 +29,7 @@ from lib.book.recorded import Number
 from lib.book.running import read_record
 from lib.errors import InputError
 from lib.files import DISK_ERRORS, atomic_write, copy, writable
+from lib.tables import number_text, typeset
 
 #: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
 TEMPLATES = jinja2.Environment(
@@ -39,6 +40,7 @@ TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
+TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 
 
 def _fence(text: str, least: int) -> str:
@@ -62,6 +64,9 @@ TEMPLATES.filters |= {"code": code, "fenced": fenced}
 #: Settings of a book without a bibliography, whose citations become footnotes: MyST does not see
 #: where they stand, and would end a page with the line above those of its own.
 FOOTNOTES = {"suppress_warnings": ["myst.footnote"], "myst_footnote_transition": False}
+
+#: What is written on a cell of imports, which is folded.
+FOLDED = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
 
 #: What ends a page of such a book that cites something.
 REFERENCES = "## References\n\n```{footbibliography}\n```"
@@ -109,6 +114,9 @@ class Site:
         cell = nbformat.v4.new_markdown_cell(fenced(box, "{raw} html"), id="rerun")
         place = executed.cells.index(parameters) + 1 if parameters in executed.cells else 1
         executed.cells.insert(place, cell)
+        for one in executed.cells:
+            if "imports" in one.metadata.get("tags", []):
+                one.metadata |= {"tags": ["hide-input"], "mystnb": FOLDED}
         self.pages[f"{name}.ipynb"] = nbformat.writes(executed)
 
     def settings(self) -> dict[str, Any]:

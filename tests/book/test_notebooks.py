@@ -199,6 +199,13 @@ def test_notebook_runs_with_small_values(notebook, tmp_path):
     assert {name: shown[name].default for name in SMALL[notebook]} == SMALL[notebook]
     cells = nbformat.read(output, 4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
+    frames = [
+        cell.id
+        for cell in code
+        for result in cell.outputs
+        if 'class="dataframe"' in result.get("data", {}).get("text/html", "")
+    ]
+    assert frames == [], "a table that is not typeset"
     figures = [
         (cell, data)
         for cell in code
@@ -250,6 +257,14 @@ def test_variables_stand_in_the_order_of_the_specification(path):
                 named = [value.value for value in values if isinstance(value, ast.Constant)]
                 if {*named} <= {*order}:
                     assert named == sorted(named, key=order.index), f"in cell {cell.id}"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_line_of_code_is_wider_than_a_page(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = (cell for cell in cells if cell["cell_type"] == "code")
+    lines = (line.rstrip("\n") for cell in code for line in cell["source"])
+    assert [line for line in lines if len(line) > 79] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
