@@ -13,7 +13,6 @@ import hashlib
 import json
 import logging
 import os
-import re
 import signal
 import tempfile
 import threading
@@ -50,7 +49,7 @@ class _Number(BaseModel):
     standard_error: FiniteFloat | None
 
 
-class _Record(BaseModel):
+class _Record(BaseModel, extra="allow"):
     notebook: str
     parameters: dict[str, Any]
     status: Literal["complete"]
@@ -121,8 +120,7 @@ def _sha256(path: Path) -> str:
 def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Execute a notebook, write the page and its run record, and return the record.
 
-    The page shows the values it was run with, in the cell that states what they mean, and in
-    its title where that names a parameter in braces: `# Error test: {theme}`.
+    The page shows the values it was run with, in the cell that states what they mean.
     What a cell wrote to its error stream goes into the record and not onto the page. The
     page holds no times: the same inputs give the same bytes.
 
@@ -131,12 +129,6 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     """
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
-    if source.cells[0].cell_type == "markdown":
-        title, line_break, rest = source.cells[0].source.partition("\n")
-        for name, value in run.values.items():
-            # Without signs of HTML: themes write a title out as it is.
-            title = title.replace(f"{{{name}}}", re.sub(r"[<>&`\s]+", " ", str(value)))
-        source.cells[0].source = title + line_break + rest
     # What goes in is noted before the run, so that a change during it counts as a change.
     record = {
         "page": run.page,

@@ -51,7 +51,7 @@ def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
         for text in [*site.pages.values(), site.files["downloads/sums.ipynb"].decode()]
     ]
     own, other, download = headings
-    assert own == "# sums of 3\n{n}"
+    assert own == "# sums\n{n}"
     assert other == download == "# A \\1 & more\n{n}"
 
 

@@ -42,7 +42,7 @@ def cell_outputs(path: Path) -> list:
 def test_a_page_shows_its_values_and_results(page_run):
     _, output, _ = page_run
     notebook = nbformat.read(output, 4)
-    assert notebook.cells[0].source == "# sums of 5\n{n}", "the title alone takes values"
+    assert notebook.cells[0].source == "# sums\n{n}"
     assert notebook.cells[1].source == "n: int = 5  # terms\ntitle: str = 'Sum'"
     assert cell_outputs(output)[0].text == "Sum 10\n"
     assert len(notebook.cells) == 3, "papermill added no cell of its own"
