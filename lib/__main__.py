@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from lib.errors import InputError, check, check_known
+from lib.errors import InputError, check, check_known, check_once
 
 # ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
 # The commands import what they need when they are called, so that --help answers at once. Each
@@ -103,13 +103,16 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> l
       python -m lib run my_folder/my_notebook.ipynb -o executed.ipynb
     """
     from lib.book.editions import Book, Run
-    from lib.book.running import execute, why_stale
+    from lib.book.running import execute, read_record, why_stale
     from lib.book.runs import show
 
     book = Book()
     values = _once(given)
     if output:
         check(output.suffix == ".ipynb", "the name of the output must end with .ipynb", str(output))
+        record = output.with_suffix(".json")
+        rule = "beside the output goes its run record, in place of an earlier one only"
+        check(not record.exists() or read_record(output) is not None, rule, str(record))
     run = Run(book.notebook(name), output, values, Path.cwd(), book, as_text=True)
     problems = execute([run]) if output or why_stale(run) else []
     if problems and run.failed.exists():
@@ -125,9 +128,7 @@ def run(name: str, given: tuple[tuple[str, str], ...], output: Path | None) -> l
 
 
 def _once(given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    for number, (name, _) in enumerate(given):
-        earlier = [one for one, _ in given[:number]]
-        check(name not in earlier, "each parameter may be given once", name)
+    check_once("parameter", [name for name, _ in given])
     return dict(given)
 
 
@@ -292,6 +293,8 @@ def sample(
     folder, horizon = output.resolve().parent, drawn["horizon"]
     check(folder.is_dir(), "folder of the output must exist", str(folder))
     check(output.suffix == ".parquet", "output must end with .parquet", output.name)
+    rule = "the output must have another name than the table"
+    check(output.resolve() != Path(table or "").resolve(), rule, str(output))
     for variable, step, _ in done:
         rule = f"--do {variable}: step must be a number or always"
         check(step == "always" or step.isdecimal(), rule, step)
@@ -330,7 +333,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
       python -m lib export my_sets
       python -m lib export my_sets IncomeSCM-1.1.CATE flu_vaccine_v0 --csv
     """
-    from lib.book.publishing import Description, publish
+    from lib.book.publishing import FILES, Description, publish
     from lib.ccr import static_data_sets
     from lib.files import atomic_write, writable
     from lib.income import data_sets, fitted_simulator
@@ -346,7 +349,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
             continue
         family = data_sets if name in DATA_SETS else static_data_sets
         size = family.SMALL if small else {}
-        with atomic_write(target, folder=True) as beside:
+        with atomic_write(target, FILES) as beside:
             if name in DATA_SETS:
                 simulator = fitted_simulator(DATA_SETS[name][0])
                 told = data_sets.write_cate(beside, name, simulator, **size)

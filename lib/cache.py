@@ -11,16 +11,18 @@ back only if nothing that made it has changed:
 
 The last two name a folder, a *generation* of results. The generation in use and
 the one before it stay; older ones are deleted, so that the folder does not grow
-without bound.
+without bound. One that another user may write to is refused, because results are pickled.
 """
 
 import contextlib
 import functools
 import inspect
 import os
+import pickle
 import platform
 import re
 import shutil
+import zlib
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -28,6 +30,7 @@ from pathlib import Path
 import joblib
 
 from lib import ROOT
+from lib.errors import InputError
 from lib.files import atomic_write, file_lock, folder_digest, writable
 
 #: Generations of results that stay on disk, so that going back one change costs nothing.
@@ -66,7 +69,12 @@ _GENERATION = _generation()
 def _opened(folder: Path) -> Path:
     """Return the folder of the generation in use, after deleting all but the last generations."""
     generation = folder / _GENERATION
-    writable(generation, "; CAUSAL_BENCHMARK_BOOK_CACHE may name another folder for results")
+    remedy = "CAUSAL_BENCHMARK_BOOK_CACHE may name another folder for results"
+    writable(generation, f"; {remedy}", mode=0o700)
+    # To read a result is to run what its writer put there. Windows has its own rules for folders.
+    found = generation.stat()
+    if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o022):
+        raise InputError(f"{generation} must belong to you, and be writable by you alone; {remedy}")
     os.utime(generation)  # the time of last use decides who is deleted
     # Only folders named like a generation are ours to delete.
     ours = [path for path in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
@@ -103,13 +111,13 @@ def cached(function: Callable) -> Callable:
         # In folders of few: a write looks at its neighbours, see `atomic_write`.
         entry = _opened(Path(chosen)) / key[:2] / f"{key}.pkl"
         with file_lock(entry.with_suffix(".lock")):
-            # Whatever a missing or damaged entry raises, the remedy is to compute it.
+            # Whatever a missing or damaged entry raises, the remedy is to compute it. At once,
+            # because a stream ends with a checksum, which is looked at before anything is read.
             with contextlib.suppress(Exception):
-                return joblib.load(entry)
+                return pickle.loads(zlib.decompress(entry.read_bytes()))
             result = function(*args, **kwargs)
             with atomic_write(entry) as beside:
-                # Compressed, because zlib ends a stream with a checksum: damage is noticed.
-                joblib.dump(result, beside, compress=("zlib", 1))
+                beside.write_bytes(zlib.compress(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), 1))
         return result
 
     return remembered

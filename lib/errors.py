@@ -1,6 +1,8 @@
 """What the user is told when the input breaks a rule."""
 
-from collections.abc import Iterable
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,26 @@ class InputError(ValueError):
     The command line prints the message alone and exits with status 2; in a
     notebook it is an ordinary :class:`ValueError`.
     """
+
+
+@contextlib.contextmanager
+def told(what: str) -> Iterator[None]:
+    """Say in one sentence what failed and why, of whatever kind the error is that was raised.
+
+    Examples
+    --------
+    >>> with told("variable 'age'"):
+    ...     int("old")
+    Traceback (most recent call last):
+    lib.errors.InputError: variable 'age': invalid literal for int() with base 10: 'old'
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{what}: {said}") from error
 
 
 def one_of(names: Iterable[str], limit: int = 20) -> str:
@@ -49,6 +71,12 @@ def check(met: bool, rule: str, found: Any) -> None:
     """
     if not met:
         raise InputError(f"{rule}: found {found!r}")
+
+
+def check_once(what: str, names: Iterable) -> None:
+    """Refuse names of which one stands twice."""
+    for name, times in Counter(names).items():
+        check(times == 1, f"each {what} may be given once", name)
 
 
 def is_count(number: Any, least: int) -> bool:

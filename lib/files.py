@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import yaml
 
-from lib.errors import InputError, check_known
+from lib.errors import InputError, check, check_known, check_once
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,18 +33,19 @@ except ImportError:  # Windows has no flock: there, two processes may do the sam
 
 
 #: What a disk says that takes no more; it names no file.
-_DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, errno.EIO}
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike, folder: bool = False) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike, files: Collection[str] = ()) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
-
-    It is a file, or a `folder` to write files into; that takes the place of an empty one only.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
     who write the same path at once, the later counts, whole. What a killed process has left
     beside it, the next one that writes `path` removes.
+
+    If names of `files` are given, it is a folder. An earlier folder is replaced as a whole, so
+    that files of two writers never stand together; one that holds anything else is refused.
 
     If the file cannot be written, that is an :class:`InputError`; errors about other files,
     such as an input that is missing, pass as they are.
@@ -58,34 +59,57 @@ def atomic_write(path: str | os.PathLike, folder: bool = False) -> Iterator[Path
     ...     print([path.name for path in Path(folder).iterdir()])
     ['status.md']
     """
-    path = Path(path)
-    beside = path.with_name(f".partial.{os.getpid()}.{secrets.token_hex(4)}.{path.name}")
+    path = Path(path).resolve() if files else Path(path)
+    kind, met = ("folder", path.is_dir()) if files else ("file", path.is_file())
+    if path.exists() and not met:  # a rename would put a file in the place of a device, too
+        raise InputError(f"{path} cannot be written: it is there, and is no {kind}")
+    others = sorted(one.name for one in path.glob("*") if one.name not in files) if files else []
+    check(not others, f"folder {path} may hold only what is written there again", others)
+    name = f".partial.{os.getpid()}.{secrets.token_hex(4)}.{{}}{path.name}"
+    beside, before = (path.with_name(name.format(part)) for part in ("", "before."))
+    remove_left(path)
+    try:
+        # Made at once: a file that is missing from here on is another one.
+        writable(beside) if files else beside.touch(exist_ok=False)
+        yield beside
+        if files and path.exists():  # a folder does not take the place of another by itself
+            os.replace(path, before)
+        os.replace(beside, path)
+    except OSError as error:
+        if error.filename not in (str(beside), beside) and error.errno not in DISK_ERRORS:
+            raise
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):  # there is none, or its place is taken
+            os.rename(before, path)
+        _remove(beside)
+        _remove(before)
+
+
+def remove_left(path: Path) -> None:
+    """Remove what processes that are gone have left beside a path: `.partial.PROCESS.….NAME`."""
     for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
         writer = left.name.split(".")[2]
         if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
             _remove(left)
-    try:
-        # Made at once: a file that is missing from here on is another one.
-        beside.mkdir() if folder else beside.touch(exist_ok=False)
-        yield beside
-        os.replace(beside, path)
-    except OSError as error:
-        if error.filename not in (str(beside), beside) and error.errno not in _DISK_ERRORS:
-            raise
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):  # of a folder that is none
-            _remove(beside)
 
 
 def _remove(path: Path) -> None:
-    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    """Remove a file or a folder, if it is there."""
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
     """Write a text file, whole or not at all."""
     with atomic_write(path) as beside:
         beside.write_text(text, encoding="utf-8")
+
+
+def copy(source: str | os.PathLike, path: str | os.PathLike) -> None:
+    """Copy a file, whole or not at all."""
+    with atomic_write(path) as beside:
+        shutil.copyfile(source, beside)
 
 
 def write_parquet(
@@ -113,19 +137,26 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InputError(f"file {path} does not exist") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"file {path} cannot be read: {error}") from error
+    except Exception as error:  # each library has kinds of its own
+        said = " ".join(str(error).split())
+        raise InputError(f"file {path} cannot be read: {said}") from error
 
 
 def read_table(path: str | os.PathLike) -> "pd.DataFrame":
-    """Read a CSV or Parquet file, by its ending."""
+    """Read a CSV or Parquet file, by its ending; each column must have a name of its own."""
     import pandas as pd
 
     path, csv = Path(path), (".csv", ".gz", ".zip")
-    readers = dict.fromkeys(csv, pd.read_csv) | {".parquet": pd.read_parquet}
-    check_known(f"file {path.name}: ending", path.suffix, readers)
+    check_known(f"file {path.name}: ending", path.suffix, [*csv, ".parquet"])
     with reading(path):
-        return readers[path.suffix](path)
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        table, header = pd.read_csv(path), pd.read_csv(path, header=None, nrows=1).iloc[0].tolist()
+        check_once("column", header)
+        # Of cells without a name, pandas makes an index.
+        named = isinstance(table.index, pd.RangeIndex)
+        check(named, "the first line must name every column", header)
+        return table
 
 
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
@@ -180,10 +211,10 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def writable(folder: Path, remedy: str = "") -> None:
+def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
     """Make a folder, if it is not there; an :class:`InputError` says why it cannot be one."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}{remedy}") from None
 

@@ -5,12 +5,15 @@ column `value`, its range from `lower` to `upper` where there is one, its `unit`
 the legend and the `panel` that it belongs to. :func:`causal_graph` and :func:`heat_map` are
 shapes, too.
 
-No figure manager holds the figures: the last expression of a cell is shown once. Colours are
-those of Okabe and Ito (2008), which colour-blind readers tell apart:
-https://jfly.uni-koeln.de/color/
+A series has the colour that :func:`colours_of` says, by its name. Colours are those of Okabe and
+Ito (2008), which colour-blind readers tell apart: https://jfly.uni-koeln.de/color/
+
+No figure manager holds the figures: the last expression of a cell is shown once.
 """
 
 import functools
+import io
+import itertools
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -24,19 +27,23 @@ from matplotlib.patches import FancyArrowPatch
 
 from lib import ROOT
 from lib.errors import check_known
+from lib.files import read_yaml
 
 STYLE = mpl.rc_params_from_file(ROOT / "lib/book.mplstyle", use_default_template=False)
 COLOURS = STYLE["axes.prop_cycle"].by_key()["color"]
-INK, FAINT = STYLE["text.color"], "#C9CED3"
+VERMILION, INK, FAINT = COLOURS[1], STYLE["text.color"], "#C9CED3"
 
-#: Inches: at the width of a phone, type of 11 points is still about 11 pixels high.
+#: What a name begins with → its colour in every figure of the book.
+COLOUR_OF: dict[str, str] = read_yaml(ROOT / "lib/colours.yml")
+
+#: Inches: the column of a page on a desk, where type of 10 points is about 15 pixels high.
 WIDTH = STYLE["figure.figsize"][0]
-
-#: Inches between the rows of a causal graph.
-ROW = 0.38
 
 #: Standard errors to either side of a drawn interval of 95 %.
 HALF_WIDTH = 1.96
+
+#: Of a causal graph, in inches: from layer to layer, half a box, and between two.
+LAYER, HIGH, GAP = 0.75, 0.13, 0.35
 
 #: A look that makes dots of a line, and that of a line that values are compared with.
 DOTS = {"marker": "o", "markersize": 4, "linestyle": ""}
@@ -51,6 +58,32 @@ Tables = Mapping[str, pd.DataFrame]
 #: Units of the numbers that the book draws.
 UNITS = {"age": "years", "education-num": "1 to 16", "hours-per-week": "hours"}
 UNITS |= {"capital-net": "US dollars", "income": "US dollars"}
+
+
+class Drawing(Figure):
+    """A figure that notebooks show as SVG, with the same bytes every time."""
+
+    def svg(self) -> str:
+        """Return the figure as the text of an SVG file."""
+        file = io.StringIO()
+        with plt.rc_context({"svg.fonttype": "path", "svg.hashsalt": "the same names every time"}):
+            self.savefig(file, format="svg", metadata={"Date": None})
+        return file.getvalue()
+
+    _repr_svg_ = svg  # what notebooks look for
+
+
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the colour of every name: its own of `COLOUR_OF`, or the next that is free.
+
+    Examples
+    --------
+    >>> colours_of(["Full-time studies at t = 1", "No studies", "a lottery"])
+    {'Full-time studies at t = 1': '#D55E00', 'No studies': '#0072B2', 'a lottery': '#009E73'}
+    """
+    own = {n: next((c for start, c in COLOUR_OF.items() if n.startswith(start)), "") for n in names}
+    free = itertools.cycle([one for one in COLOURS if one not in own.values()] or COLOURS)
+    return {name: colour or next(free) for name, colour in own.items()}
 
 
 def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -86,31 +119,39 @@ def shape(draw: Callable) -> Callable[..., Figure]:
         if in_rows := not pd.api.types.is_numeric_dtype(table[place]):
             table[place] = table[place].astype(str)  # of a categorical, without absent levels
         parts = table.groupby("panel", sort=False)
-        sizes = parts[place].nunique()
-        columns = min(columns, len(sizes))
-        heights = [height or (0.5 + 0.26 * size if in_rows else 1.75) for size in sizes]
+        names = [tuple(part.unique()) for _, part in parts[place]]
+        units, columns = [*parts["unit"].first()], min(columns, len(names))
+        a_row = 0.2 + 0.06 * len(table["series"].cat.categories)
+        heights = [height or (0.5 + a_row * len(each) if in_rows else 1.9) for each in names]
         rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
-        figure, of_unit = plt.figure(figsize=(WIDTH, sum(rows))), {}
+        figure, of_unit = plt.figure(figsize=(WIDTH, sum(rows)), FigureClass=Drawing), {}
         cells = figure.add_gridspec(len(rows), columns, height_ratios=rows)
-        for i, (name, part) in enumerate(parts):
-            axes, unit = figure.add_subplot(cells[i]), part["unit"].iloc[0]
+        for i, ((name, part), unit) in enumerate(zip(parts, units, strict=True)):
+            axes = figure.add_subplot(cells[i])
             axes.locator_params(nbins=6 // columns)
             axes.xaxis.set_major_formatter("{x:,g}")
-            axes.yaxis.set_major_formatter("{x:,g}")
-            first = of_unit.setdefault((shared and not in_rows and unit) or i, axes)
-            axes.sharex(figure.axes[0] if shared else axes)
-            axes.sharey(first)
+            first = of_unit.setdefault(unit if shared and (unit or in_rows) else i, axes)
+            axes.sharex(first if in_rows else figure.axes[0] if shared else axes)
+            axes.sharey(axes if in_rows else first)
             axes.grid(axis="x" if in_rows else "both")
             for label, value in (line or {}).items():
-                (axes.axvline if in_rows else axes.axhline)(value, label=label, **REFERENCE)
+                # Of a single panel, what a line is stands at its end.
+                beside = {"label": label if len(names) > 1 else "", **REFERENCE}
+                (axes.axvline if in_rows else axes.axhline)(value, **beside)
+                if len(names) == 1:
+                    where = ("data", "axes fraction") if in_rows else ("axes fraction", "data")
+                    end = (value, 1.03) if in_rows else (1.01, value)
+                    axes.annotate(label, end, xycoords=where, ha="center" if in_rows else "left")
             draw(axes, part, place, **more)
-            if axes.get_yscale() == "log":
-                axes.yaxis.set_major_formatter("{x:,g}")
-            axes.set_title(textwrap.fill(str(name), 46 // columns))
-            above, beside = shared and i + columns < len(sizes), first is not axes and i % columns
-            axes.tick_params(labelbottom=not above, labelleft=not beside)
-            axes.set_ylabel("" if in_rows or beside else unit)
-        figure.supxlabel(table["unit"].iloc[0] if in_rows else place)
+            if in_rows:  # those of panels beside each other are equally thick
+                axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
+            axes.set_title(textwrap.fill(str(name), 60 // columns))
+            across, up = (unit, "") if in_rows else (place, unit)
+            last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)
+            beside = i % columns and (names[i] == names[i - 1] if in_rows else first is not axes)
+            axes.tick_params(labelbottom=last or not shared, labelleft=not beside)
+            axes.set(xlabel=across if last else "", ylabel="" if beside else up)
+        figure.align_ylabels()
         _head(figure, title)
         return figure
 
@@ -120,7 +161,7 @@ def shape(draw: Callable) -> Callable[..., Figure]:
 def _head(figure: Figure, title: str) -> None:
     """Write a title, and below it the legend, above all panels, and make room for them."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    beside = 3 if max(map(len, labels), default=0) <= 12 else 2
+    beside = 4 if max(map(len, labels), default=0) <= 14 else 2
     place = {"loc": "outside upper left", "alignment": "left", "ncols": beside}
     figure.legend(handles, labels, title=title, **place).get_title().set_weight("bold")
     figure.set_figheight(figure.get_figheight() + 0.35 + 0.22 * -(-len(labels) // beside))
@@ -145,13 +186,16 @@ def intervals(axes, table, row, looks: Mapping = {}, **axis):
     >>> [text.get_text() for text in intervals(table, "learner", "R²").axes[0].get_yticklabels()]
     ['T', 'S']
     """
-    rows = list(table[row].unique())
+    rows, colours = list(table[row].unique()), colours_of(table["series"].cat.categories)
+    # Where a row has dots of several series, they stand below each other.
+    apart = 0.6 / len(colours) * (table.groupby(row)["series"].nunique().max() > 1)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
         marker = {"marker": "oD"[k % 2], "fillstyle": ("full", "none")[k % 2]}
-        look = {"label": name, "color": COLOURS[k], "linestyle": ""} | marker | looks.get(name, {})
-        axes.errorbar(part["value"], part[row].map(rows.index), xerr=_range(part), **look)
+        look = {"label": name, "color": colours[name], "linestyle": ""} | marker
+        places = part[row].map(rows.index).astype(float) + apart * (k - (len(colours) - 1) / 2)
+        axes.errorbar(part["value"], places, xerr=_range(part), **look | looks.get(name, {}))
     axes.set_yticks(range(len(rows)), rows)
-    axes.set(ylim=(len(rows) - 0.4, -0.6), **axis)
+    axes.set(**axis)
 
 
 @shape
@@ -168,10 +212,12 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
     >>> figure.axes[0].lines[0].get_ydata().tolist(), figure.axes[0].get_ylabel()
     ([20.0, 21.0], 'years')
     """
+    colours = colours_of(table["series"].cat.categories)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
-        dashes = ("-", "--", "-.", ":")[k % 4]  # lines that coincide stay visible
-        style = {"label": name, "color": COLOURS[k % len(COLOURS)], "linestyle": dashes}
-        style |= {**look, **looks.get(name, {})}
+        # Lines that coincide stay visible.
+        style = {"label": name, "color": colours[name], "linestyle": ("-", "--", "-.", ":")[k % 4]}
+        # More points than these are an image within the figure.
+        style |= {"rasterized": len(part) > 500, **look, **looks.get(name, {})}
         if "marker" in style:
             axes.errorbar(part[x], part["value"], yerr=_range(part), **style)
             continue
@@ -183,10 +229,11 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
     if pd.api.types.is_integer_dtype(table[x]):
         axes.locator_params(axis="x", nbins=9, integer=True)
     axes.set(**axis)
+    axes.yaxis.set_major_formatter("{x:,g}")
 
 
 @shape
-def bars(axes, table, row, stacked: bool = False, colours: Sequence[str] = COLOURS, **axis):
+def bars(axes, table, row, stacked: bool = False, **axis):
     """Draw a bar for each row, the first at the top, and the series beside or after each other.
 
     Examples
@@ -197,55 +244,85 @@ def bars(axes, table, row, stacked: bool = False, colours: Sequence[str] = COLOU
     [0.0, 70.0]
     """
     wide = table.pivot_table("value", row, "series", sort=False, observed=False, dropna=False)
-    wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours, legend=False)
-    axes.invert_yaxis()
-    axes.tick_params(axis="y", length=0)
+    wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours_of(wide), legend=False)
     axes.set(**axis)
 
 
 @drawn_quietly
 def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
-    """Draw a causal graph: variables in causal order, every arc from a cause down to its effect.
+    """Draw a causal graph in layers: every arrow leads from a cause down to its effect.
 
     Nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the previous step, which
-    stands on the left, and the current one. The direct causes of `into` stand out.
+    stands at the top, and the current one. The direct causes of `into` stand out.
 
     Examples
     --------
     >>> figure = causal_graph(nx.DiGraph([("age", "income"), ("age", "education")]), into="income")
     >>> [text.get_text() for text in figure.axes[0].texts]
-    ['age', 'education', 'income']
+    ['age', 'income', 'education']
     """
     graph = nx.relabel_nodes(graph, {node: (node, 0) for node in graph if isinstance(node, str)})
-    nodes = list(nx.lexicographical_topological_sort(graph))
-    order = [name for name, step in nodes if step == 0]
     if into is not None:
-        check_known("variable", into, order)
-    rows = {name: -ROW * k for k, name in enumerate(order)}
-    target, in_time = (into, 0), len(order) < len(nodes)
-    width = 0.06 + 0.042 * max(map(len, order))  # inches, half of the widest box in 10 points
-    size, port = min(10, 6.2 / width), min(width, 0.62) + 0.04
-    # One inch is one unit.
-    left, bottom, top = -2.65 if in_time else -0.8, -ROW * len(order) + 0.1, 0.6 if in_time else 0.3
-    figure = plt.figure(figsize=(WIDTH, top - bottom), layout="none")
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + WIDTH), ylim=(bottom, top))
+        check_known("variable", into, [name for name, step in graph if step == 0])
+    # A box of the previous step is drawn if another variable reads it; else, a short arrow is.
+    own = {node for node in graph if node[1] and {*graph[node]} <= {(node[0], 0)}}
+    layers = [[node for node in graph if node[1] and node not in own], []]
+    layers, places = layers[not layers[0] :], {}
+    for node in nx.lexicographical_topological_sort(graph, list(graph).index):
+        if node[1] == 0:
+            full = sum(2 * _half(one) + GAP for one in [*layers[-1], node]) > WIDTH
+            if full or any(graph.has_edge(cause, node) for cause in layers[-1]):
+                layers.append([])
+            layers[-1].append(node)
+    arcs = [(*arc, arc[1] == (into, 0)) for arc in graph.edges if arc[0] not in own]
+    # Layer after layer moves as long as fewer arcs are hidden then.
+    rng = np.random.default_rng(0)
+    for k in (*range(len(layers)), *rng.integers(len(layers), size=1_000)):
+        moved = places | _placed(layers[k], -LAYER * k, rng)
+        if len(moved) > len(places) or _hidden(moved, arcs) < _hidden(places, arcs):
+            places = moved
+    figure = plt.figure(figsize=(WIDTH, LAYER * len(layers)), layout="none", FigureClass=Drawing)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH))  # one inch is one unit
+    axes.set(ylim=(LAYER * (0.5 - len(layers)), LAYER / 2))
     axes.set_axis_off()
-    marked = {"color": COLOURS[1], "linewidth": 1.6, "zorder": 2}
-    for (cause, step), (effect, _) in graph.edges:
-        start, end = (port + 2 * step, rows[cause]), (-port if step else port, rows[effect])
-        # An arc is the wider the further it reaches.
-        bend = 0.0 if step else -0.5 if in_time else -1.1
-        arrow(axes, start, end, bend, **(marked if effect == into else {"color": FAINT}))
-    for name, step in nodes:
-        is_effect = (name, step) == target
-        stands_out = is_effect or graph.has_edge((name, step), target)
-        box = {"boxstyle": "round,pad=0.3", "facecolor": "#FBE3D4" if is_effect else "white"}
-        box |= {"edgecolor": COLOURS[1], "linewidth": 1.4} if stands_out else {"edgecolor": INK}
-        font = {"size": size, "weight": "bold" if is_effect else "normal", "bbox": box}
-        axes.text(2 * step, rows[name], name, ha="center", va="center", **font)
-    for x, heading in ((-2, "previous step"), (0, "current step")) if in_time else ():
-        axes.text(x, 0.4, heading, ha="center", va="center", weight="bold")
+    looks = {"color": FAINT, "linewidth": 0.8}, {"color": VERMILION, "linewidth": 1.8, "zorder": 2}
+    for cause, effect, marked in arcs:
+        (x, y), (u, v) = places[cause], places[effect]
+        lean = 1.2 * (u - x) / WIDTH  # arrows keep apart where several begin or end
+        start, end = (x + lean * _half(cause), y - HIGH), (u - lean * _half(effect), v + HIGH)
+        arrow(axes, start, end, **looks[marked])
+    for node, (x, y) in places.items():
+        stands_out = node == (into, 0) or graph.has_edge(node, (into, 0))
+        box = {"boxstyle": "round,pad=0.3", "edgecolor": VERMILION if stands_out else INK}
+        box |= {"facecolor": "#FBE3D4" if node == (into, 0) else "white", "linewidth": 1.2}
+        axes.text(x, y, node[0], ha="center", va="center", size=10, bbox=box, zorder=3)
+        if (node[0], -1) in own and graph.has_edge((node[0], -1), node):
+            left = x - _half(node)
+            arrow(axes, (left - 0.8 * GAP, y), (left, y), **looks[node == (into, 0)])
+    if layers[0][0][1]:
+        axes.axhline(-LAYER / 2, **REFERENCE)
+        axes.text(0.05, -LAYER / 2, "previous step\ncurrent step", va="center", linespacing=1.7)
     return figure
+
+
+def _half(node: tuple[str, int]) -> float:
+    """Return half the width of the box of a node, in inches: of type of 10 points."""
+    return 0.06 + 0.0375 * len(node[0])
+
+
+def _placed(layer: Sequence[tuple], y: float, rng: np.random.Generator) -> dict[tuple, tuple]:
+    """Place the boxes of a layer at its height, in their order, with random gaps."""
+    rooms = np.array([2 * _half(node) + GAP for node in layer])
+    gaps = rng.dirichlet(np.full(len(layer) + 1, 3.0)) * (WIDTH - rooms.sum())
+    return dict(zip(layer, ((x, y) for x in np.cumsum(rooms + gaps[:-1]) - rooms / 2), strict=True))
+
+
+def _hidden(places: Mapping[tuple, tuple], arcs: Sequence[tuple]) -> float:
+    """Count the arcs that boxes hide, those that are marked ten times."""
+    x, y, u, v, marked = np.array([(*places[a], *places[b], m) for a, b, m in arcs]).T[..., None]
+    p, q, reach = np.array([(*place, _half(node)) for node, place in places.items()]).T
+    passes = (v < q) & (q < y) & (abs(x + (u - x) * (q - y) / (v - y) - p) < reach)
+    return (passes * (1 + 9 * marked)).sum() + 0.01 * abs(u - x).sum()
 
 
 def arrow(axes: plt.Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -> None:
@@ -256,8 +333,8 @@ def arrow(axes: plt.Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -
 
 
 @drawn_quietly
-def heat_map(table: pd.DataFrame, title: str, xlabel: str = "") -> Figure:
-    """Draw numbers from 0 to 100 as colours and in words; a cell that holds 0 stays empty.
+def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 100) -> Figure:
+    """Draw numbers from 0 to `most` as colours and in words; a cell that holds 0 stays empty.
 
     Examples
     --------
@@ -265,14 +342,15 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "") -> Figure:
     >>> [text.get_text() for text in heat_map(shares, "Changed, %").axes[0].texts]
     ['<1', '25']
     """
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5))
-    shown = table.rename(index=str, columns=str)
-    look = {"cmap": "Blues", "vmin": 0, "vmax": 100, "edgecolor": STYLE["grid.color"]}
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5), FigureClass=Drawing)
+    shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), 10))
+    look = {"cmap": "Blues", "vmin": 0, "vmax": most, "edgecolor": STYLE["grid.color"]}
     axes.pcolormesh(shown.columns, shown.index, shown, **look)
     for (row, column), value in np.ndenumerate(shown):
         if value > 0:
-            text, colour = f"{value:.0f}" if value >= 1 else "<1", "white" if value > 55 else INK
-            axes.text(column, row, text, ha="center", va="center", size=10, color=colour)
+            text = f"{value:,.0f}" if value >= 1 else "<1"
+            font = {"size": 10, "color": "white" if value > 0.55 * most else INK}
+            axes.text(column, row, text, ha="center", va="center", **font)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.invert_yaxis()

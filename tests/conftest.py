@@ -28,7 +28,7 @@ class TinyBook(Book):
         kernel = {"name": "my-kernel", "display_name": "Mine", "language": "python"}
         notebook = nbformat.v4.new_notebook(
             cells=[
-                nbformat.v4.new_markdown_cell(f"# {name} of {{n}}\n{{n}}", id="title"),
+                nbformat.v4.new_markdown_cell(f"# {name}\n{{n}}", id="title"),
                 tagged,
                 *code,
             ],

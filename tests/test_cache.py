@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
+import zlib
 from importlib import metadata
 from pathlib import Path
 
@@ -151,6 +153,44 @@ def test_a_changed_byte_is_noticed(folder):
     entry.write_bytes(damaged)
     np.testing.assert_array_equal(draws(1000), whole)
     assert CALLS == [1000, 1000]
+
+
+@pytest.mark.parametrize("spoil", [lambda b: b + b"x", lambda b: b + b, lambda b: b + bytes(10**6)])
+def test_bytes_after_the_end_take_neither_time_nor_memory(folder, spoil):
+    whole = draws(1000)
+    (entry,) = entries(folder)
+    entry.write_bytes(spoil(entry.read_bytes()))
+    tracemalloc.start()
+    np.testing.assert_array_equal(draws(1000), whole)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * 10**6
+
+
+@pytest.mark.parametrize("content", [b"", b"no result", zlib.compress(b"no pickle"), b"\x80\x05."])
+def test_what_is_no_result_is_computed_again(folder, content):
+    whole = draws(3)
+    (entry,) = entries(folder)
+    entry.write_bytes(content)
+    np.testing.assert_array_equal(draws(3), whole)
+    assert CALLS == [3, 3]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has its own rules for folders")
+@pytest.mark.parametrize("other", ["mode", "owner"])
+def test_results_that_another_user_may_have_written_are_refused(folder, other, monkeypatch):
+    draws(3)
+    assert (folder / cache._GENERATION).stat().st_mode & 0o777 == 0o700
+    if other == "mode":
+        (folder / cache._GENERATION).chmod(0o777)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 12_345)
+    cache._opened.cache_clear()
+    with pytest.raises(
+        InputError, match="must belong to you, and be writable by you alone; CAUSAL"
+    ):
+        draws(3)
+    assert CALLS == [3]
 
 
 def test_an_unwritable_folder_is_named(tmp_path, monkeypatch):

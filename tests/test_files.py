@@ -1,17 +1,26 @@
 """What is written is there whole or not at all; one process at a time; digests see every byte."""
 
 import errno
+import gzip
+import itertools
+import os
 import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from lib import ROOT
 from lib.errors import InputError
 from lib.files import (
     atomic_write,
     file_lock,
     folder_digest,
+    read_table,
     read_yaml,
     writable,
     write_parquet,
@@ -41,31 +50,6 @@ def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path, error):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_appears_when_all_in_it_is_written(tmp_path):
-    path = tmp_path / "set"
-    with atomic_write(path, folder=True) as beside:
-        write_text(beside / "one.txt", "1")
-        assert not path.exists()
-    assert [one.name for one in path.iterdir()] == ["one.txt"]
-    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "other", folder=True) as beside:
-        write_text(beside / "one.txt", "1")
-        raise KeyboardInterrupt
-    left = tmp_path / ".partial.0.0abc.third"  # what a killed process has left
-    left.mkdir()
-    write_text(left / "one.txt", "1")
-    with atomic_write(tmp_path / "third", folder=True):
-        pass
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["set", "third"]
-
-
-def test_a_folder_does_not_take_the_place_of_one_with_files(tmp_path):
-    write_text(tmp_path / "mine.txt", "mine")
-    rule = "cannot be written: Directory not empty"
-    with pytest.raises(InputError, match=rule), atomic_write(tmp_path, folder=True) as beside:
-        write_text(beside / "one.txt", "1")
-    assert [one.name for one in tmp_path.iterdir()] == ["mine.txt"]
-
-
 def test_two_who_write_one_file_do_not_mix(tmp_path):
     path = tmp_path / "page.json"
     with atomic_write(path) as first:
@@ -76,6 +60,89 @@ def test_two_who_write_one_file_do_not_mix(tmp_path):
         first.write_text("first")
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_process_left_goes_and_what_another_is_writing_stays(tmp_path):
+    left = tmp_path / f".partial.{2**31 - 1}.12345678.page.json"
+    (tmp_path / f".partial.{2**31 - 1}.12345678.before.page.json").mkdir()
+    at_work = tmp_path / f".partial.{os.getpid()}.12345678.page.json"
+    for path in (left, at_work):
+        path.write_text("half")
+    write_text(tmp_path / "page.json", "all is well")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [at_work.name, "page.json"]
+
+
+def test_a_device_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(InputError, match="cannot be written: it is there, and is no file"):
+            write_text(path, "new")
+    assert not Path(os.devnull).is_file()
+
+
+def write_folder(folder: Path, *texts: str) -> None:
+    with atomic_write(folder, files=["a.txt", "b.txt", "card.txt"]) as beside:
+        for name, text in zip(["a.txt", "b.txt", "card.txt"], texts, strict=False):
+            (beside / name).write_text(text)
+
+
+def texts(folder: Path) -> list[str]:
+    return [path.read_text() for path in sorted(folder.iterdir())]
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    write_folder(tmp_path / "new" / "set", "1", "1", "1")
+    write_folder(tmp_path / "new" / "set", "2", "2")
+    assert texts(tmp_path / "new" / "set") == ["2", "2"]
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["set"]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_folder_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch, step):
+    write_folder(tmp_path / "set", "1", "1", "1")
+    steps, replace = itertools.count(1), os.replace
+
+    def interrupted(*paths):
+        if next(steps) == step:
+            raise KeyboardInterrupt
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(tmp_path / "set", "2", "2")
+    assert texts(tmp_path / "set") == ["1", "1", "1"]
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
+
+
+def test_whoever_is_killed_leaves_one_set_or_the_other_or_none(tmp_path):
+    program = """if True:
+        import itertools, os, sys
+        from lib.files import atomic_write
+        steps, replace = itertools.count(1), os.replace
+        def killed(*paths):
+            replace(*paths)
+            if next(steps) == int(sys.argv[2]):
+                os.kill(os.getpid(), 9)
+        os.replace = killed
+        with atomic_write(sys.argv[1], files=["a.txt", "b.txt", "card.txt"]) as beside:
+            (beside / "a.txt").write_text("2"), (beside / "b.txt").write_text("2")
+    """
+    for step, left in ((1, None), (2, ["2", "2"])):
+        folder = tmp_path / str(step) / "set"
+        write_folder(folder, "1", "1", "1")
+        command = [sys.executable, "-c", program, str(folder), str(step)]
+        assert subprocess.run(command, cwd=ROOT).returncode == -9
+        assert (texts(folder) if folder.exists() else None) == left
+        write_folder(folder, "3", "3")
+        assert texts(folder) == ["3", "3"]
+        assert [path.name for path in folder.parent.iterdir()] == ["set"]
+
+
+def test_a_folder_with_anything_else_in_it_is_refused(tmp_path):
+    (tmp_path / "thesis.txt").write_text("all of it")
+    with pytest.raises(InputError, match=r"only what is written there again: found \['thesis.txt'"):
+        write_folder(tmp_path, "1", "1")
+    assert texts(tmp_path) == ["all of it"]
 
 
 @pytest.mark.parametrize("read", [pd.read_parquet, pd.read_csv, open])
@@ -106,7 +173,7 @@ def test_what_cannot_be_written_is_named(tmp_path):
         with pytest.raises(InputError, match=re.escape(f"{path} cannot be written: N")):
             write_text(path, "new")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="folder cannot be written: Is a directory"):
+    with pytest.raises(InputError, match="folder cannot be written: it is there, and is no file"):
         write_text(tmp_path / "folder", "new")
     with pytest.raises(InputError, match="file cannot be written: File exists"):
         writable(tmp_path / "file")
@@ -178,3 +245,40 @@ def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path)
         pytest.raises(InputError, match="line 3: the key 'age' stands twice"),
     ):
         read_yaml(tmp_path / "model.yml", ignored=["figures"])
+
+
+def test_a_table_that_cannot_be_read_is_refused_in_one_line(tmp_path):
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as two:
+        two.writestr("a.csv", "a\n1\n")
+        two.writestr("b.csv", "a\n1\n")
+    whole = tmp_path / "whole.parquet"
+    pd.DataFrame({"a": range(1000)}).to_parquet(whole)
+    packed = gzip.compress(b"a,b\n" + os.urandom(1000))
+    damaged = bytearray(packed)
+    damaged[30] ^= 255
+    for name, content in {
+        "latin.csv": b"a\n\xff\n",
+        "empty.csv": b"",
+        "long.csv": b"a,b\n1,2\n1,2,3\n",
+        "longer.csv": b"a,b\n1,2,3\n1,2,3\n",
+        "quote.csv": b'a,b\n"1,2\n',
+        "doubled.csv": b"a,b,a\n1,2,3\n",
+        "text.zip": b"PK, more or less",
+        "two.zip": (tmp_path / "two.zip").read_bytes(),
+        "cut.gz": packed[:40],
+        "damaged.gz": bytes(damaged),
+        "text.gz": b"plain",
+        "empty.parquet": b"",
+        "cut.parquet": whole.read_bytes()[:-20],
+        "text.parquet": b"PAR1 and PAR1",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=f"^file .*{name} cannot be read: ") as refused:
+            read_table(tmp_path / name)
+        assert "\n" not in str(refused.value)
+
+
+def test_of_a_doubled_column_the_name_is_told(tmp_path):
+    (tmp_path / "doubled.csv").write_text("age,pay,age\n1,2,3\n")
+    with pytest.raises(InputError, match=r"each column may be given once: found 'age'"):
+        read_table(tmp_path / "doubled.csv")

@@ -1,6 +1,8 @@
 """Figures show what the tables say, and leave matplotlib as they found it."""
 
 import io
+from itertools import permutations
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -8,11 +10,18 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from matplotlib.colors import to_rgba
+from matplotlib.container import BarContainer, ErrorbarContainer
 
 from lib import plots
 from lib.adult import EDUCATION_LEVELS, load_adult
+from lib.ccr.theme import themes
+from lib.effects.estimator_files import labels
+from lib.effects.intervals import COVERAGE
 from lib.errors import InputError
+from lib.income import mechanisms
+from lib.income.stress import STRESS_GRIDS
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +74,10 @@ def every_shape(graph):
 
 
 def written(figure):
-    """The bytes of a figure, as a notebook saves it."""
+    """The bytes of a figure, as a notebook saves it: as SVG, and for Jupyter as PNG, too."""
     file = io.BytesIO()
     figure.savefig(file, format="png", bbox_inches="tight")
-    return file.getvalue()
+    return figure._repr_svg_(), file.getvalue()
 
 
 def test_figures_are_drawn_in_our_style_and_no_setting_is_left_behind(every_shape):
@@ -87,8 +96,33 @@ def test_the_bytes_of_a_figure_are_the_same_twice_whatever_matplotlib_is_set_to(
     for draw in every_shape:
         first = written(draw())
         assert written(draw()) == first
-        with plt.rc_context({"font.size": 30, "xtick.color": "red", "lines.linewidth": 9}):
+        other = {
+            "font.size": 30,
+            "xtick.color": "red",
+            "lines.linewidth": 9,
+            "svg.fonttype": "none",
+        }
+        with plt.rc_context(other):
             assert written(draw()) == first
+
+
+def test_a_notebook_has_the_svg_and_it_is_small(every_shape):
+    for draw in every_shape:
+        shown, _ = DisplayFormatter().format(draw())
+        drawing = ElementTree.fromstring(shown["image/svg+xml"])
+        assert drawing.get("width") == f"{72 * plots.WIDTH:g}pt", "nothing is cut off"
+        assert "<text" not in shown["image/svg+xml"], "type needs no font of the reader"
+        assert "dc:date" not in shown["image/svg+xml"]
+        assert len(shown["image/svg+xml"]) < 100_000
+
+
+def test_thousands_of_points_are_an_image_in_the_svg():
+    few, many = (
+        plots.lines(pd.DataFrame({"t": np.arange(n), "value": 1.0}), "t", "", look=plots.DOTS)
+        for n in (100, 5_000)
+    )
+    assert "<image" not in few.svg() and "<image" in many.svg()
+    assert len(many.svg()) < 100_000
 
 
 def test_every_shape_but_a_graph_has_a_title_and_tells_its_series_apart(every_shape):
@@ -98,7 +132,49 @@ def test_every_shape_but_a_graph_has_a_title_and_tells_its_series_apart(every_sh
             titles.append(legend.get_title().get_text())
             names.append([text.get_text() for text in legend.get_texts()])
     assert titles == ["Ranges", "A band", "Bars", "Steps", "Heat"]
-    assert names == [["one", "x", "y"], [], ["x", "y"], ["all"], []]
+    assert names == [["x", "y"], [], ["x", "y"], ["all"], []]
+    assert texts(every_shape[0]()) == ["one"], "in a single panel, a line is named beside it"
+
+
+def of_legend(figure):
+    """The colour of every series, by what the legend says."""
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    colours = [handle[0].get_facecolor() if isinstance(handle, BarContainer)
+               else (handle[0] if isinstance(handle, ErrorbarContainer) else handle).get_color()
+               for handle in handles]  # fmt: skip
+    return {name: to_rgba(colour) for name, colour in zip(names, colours, strict=True)}
+
+
+@pytest.mark.parametrize(
+    "names", [*permutations(["No studies", "Full-time studies at t = 1", "new"])]
+)
+def test_an_arm_has_its_colour_in_every_shape_whatever_stands_beside_it(names):
+    tidy = pd.DataFrame({"row": [*"aaa"], "t": 0, "value": 1.0, "series": names})
+    frames = {name: pd.DataFrame({"propensity": [0.2, 0.4]}) for name in names}
+    for figure in (
+        plots.lines(tidy, "t", ""),
+        plots.intervals(tidy, "row", ""),
+        plots.bars(tidy, "row", ""),
+        plots.overlap({name: frame["propensity"] for name, frame in frames.items()}),
+    ):
+        found = of_legend(figure)
+        assert found["No studies"] == to_rgba("#0072B2")
+        assert found["Full-time studies at t = 1"] == to_rgba(plots.VERMILION)
+        assert len(set(found.values())) == 3, "the third takes neither colour"
+
+
+def test_what_may_stand_in_one_figure_has_colours_that_differ():
+    arms = mechanisms.NO_STUDIES, mechanisms.EVENING, mechanisms.DAY, mechanisms.FULL_TIME
+    for kind in (arms, themes(), ["as seen", *arms[::3]], ["this run", "paper"]):
+        own = plots.colours_of(kind)
+        assert all(any(map(name.startswith, plots.COLOUR_OF)) for name in kind)
+        assert len(set(own.values())) == len(own)
+    families = plots.colours_of(["S-learner", "T-learner", "X-learner", "R-learner", "DR-learner"])
+    assert len(set(families.values())) == 5
+    for name in [*labels().values(), *labels(STRESS_GRIDS).values(), *labels(COVERAGE).values()]:
+        assert any(map(name.startswith, plots.COLOUR_OF)), f"{name} has a colour of its own"
+    many = plots.colours_of([*map(str, range(20))])
+    assert set(many.values()) == set(plots.COLOURS)
 
 
 def test_intervals_reach_from_lower_to_upper_and_values_are_where_they_belong():
@@ -113,7 +189,8 @@ def test_intervals_reach_from_lower_to_upper_and_values_are_where_they_belong():
         container.get_label(): (container[0].get_xydata().tolist(), container[2])
         for container in axes.containers
     }
-    assert [drawn[name][0] for name in "ab"] == [[[0.3, 0], [0.1, 1]], [[0.2, 0]]]
+    # In a row with dots of two series, the second stands below the first.
+    assert [drawn[name][0] for name in "ab"] == [[[0.3, -0.15], [0.1, 0.85]], [[0.2, 0.15]]]
     (ranges,) = drawn["a"][1]
     ends = [segment[:, 0].tolist() for segment in ranges.get_segments()]
     # A value below its range has a range all the same: it starts at the value.
@@ -232,7 +309,7 @@ def test_every_variable_of_a_graph_is_a_box_and_causes_stand_above_effects(graph
 def test_edges_into_the_chosen_variable_stand_out(graph):
     figure = plots.causal_graph(graph, into="income")
     colours = [patch.get_edgecolor() for patch in figure.axes[0].patches]
-    assert colours.count(to_rgba(plots.COLOURS[1])) == graph.in_degree("income")
+    assert colours.count(to_rgba(plots.VERMILION)) == graph.in_degree("income")
 
 
 @pytest.mark.parametrize("count", [3, 14])
@@ -250,12 +327,39 @@ def test_boxes_of_a_graph_do_not_overlap(count):
             assert figure.bbox.contains(*box.min) and figure.bbox.contains(*box.max)
 
 
-def test_the_previous_step_stands_to_the_left():
-    graph = nx.DiGraph([(("age", -1), ("age", 0)), (("age", 0), ("income", 0))])
-    figure = plots.causal_graph(graph, into="income")
-    places = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
-    ages = [place for name, place in places if name == "age"]
-    assert len(ages) == 2 and ages[0][1] == ages[1][1] and ages[0][0] != ages[1][0]
+def test_variables_of_a_layer_stand_in_the_order_of_the_graph(graph):
+    graph = nx.DiGraph()
+    graph.add_nodes_from(["sex", "age", "income", "education"])
+    graph.add_edges_from([("education", "income"), ("sex", "income")])
+    places = {t.get_text(): t.get_position() for t in plots.causal_graph(graph).axes[0].texts}
+    layers = {
+        y: sorted((x, n) for n, (x, at) in places.items() if at == y) for _, y in places.values()
+    }
+    assert [[name for _, name in layers[y]] for y in sorted(layers, reverse=True)] == [
+        ["sex", "age", "education"], ["income"]
+    ]  # fmt: skip
+
+
+def test_arrows_begin_and_end_at_their_boxes(graph):
+    axes = plots.causal_graph(graph).axes[0]
+    axes.figure.canvas.draw()
+    boxes = [text.get_bbox_patch().get_window_extent().padded(8) for text in axes.texts]
+    for arrow in axes.patches:
+        for end in arrow.get_transform().transform(arrow.get_path().vertices[[0, 2]]):
+            assert any(box.contains(*end) for box in boxes)
+
+
+def test_the_previous_step_stands_at_the_top_and_its_own_past_left_of_a_variable():
+    steps = nx.DiGraph([((name, -1), (name, 0)) for name in ("age", "studies")])
+    steps.add_edge(("studies", -1), ("income", 0))
+    axes = plots.causal_graph(steps, into="studies").axes[0]
+    places = [(text.get_text(), text.get_position()) for text in axes.texts]
+    above, below = [y for name, (_, y) in places if name == "studies"]
+    assert above > dict(places)["previous step\ncurrent step"][1] > below
+    assert [name for name, _ in places].count("age") == 1
+    assert len(axes.patches) == 3, "of age, a short arrow from the left"
+    colours = [patch.get_edgecolor() for patch in axes.patches]
+    assert colours.count(to_rgba(plots.VERMILION)) == 1
 
 
 def test_a_cycle_and_an_unknown_variable_are_refused(graph):
@@ -298,6 +402,13 @@ def test_a_subject_is_followed_through_any_number_of_worlds_and_lives_in_all(wor
 def test_the_heat_map_says_per_cent_and_leaves_the_unchanged_empty():
     shares = pd.DataFrame({0: [0.0, 0.0], 1: [0.004, 0.256]}, index=["age", "studies"])
     assert texts(plots.heat_map(100 * shares, "Changed, %")) == ["<1", "26"]
+
+
+def test_the_darkest_colour_of_a_heat_map_is_that_of_the_largest_number():
+    errors = pd.DataFrame({"a learner": [1_500.0, 0.0]}, index=["size", "overlap"])
+    figure = plots.heat_map(errors, "Errors", most=1_500)
+    assert texts(figure) == ["1,500"]
+    assert figure.axes[0].collections[0].get_clim() == (0, 1_500)
 
 
 def test_overlap_draws_the_share_of_each_group():

@@ -13,10 +13,10 @@ function writeCommand(form) {
   form.querySelector("pre.command").textContent = [form.dataset.command, ...given].join(" ");
 }
 
-// By the number that a text begins with, such as 4,816 ± 61; all else by letters.
+// By the number that a text begins with, such as 4 816 ± 61; all else by letters.
 function compare(one, other) {
   const texts = [one, other].map((cell) => cell.textContent.trim());
-  const [a, b] = texts.map((text) => parseFloat(text.replaceAll(",", "").replace("−", "-")));
+  const [a, b] = texts.map((text) => parseFloat(text.replace(/[,\u202f]/g, "").replace("−", "-")));
   const dates = texts.some((text) => /^\d+-\d+-/.test(text));
   return (!dates && a - b) || texts[0].localeCompare(texts[1]);
 }
@@ -50,12 +50,12 @@ addEventListener("load", async () => {
   // Sphinx gives an entry of the bibliography a role that no list may contain, and is deprecated.
   document.querySelectorAll("[role=doc-biblioentry]").forEach(one => { one.setAttribute("role", "listitem"); });
 
-  // Where a formula is wider than its page, the keyboard has to reach it to scroll it.
+  // Where a formula or a figure is wider than its page, the keyboard has to reach it to scroll it.
   await window.MathJax?.startup.promise;
-  const formulas = document.querySelectorAll("mjx-container[display=true]");
-  const mark = () => formulas.forEach(formula => {
-    formula.removeAttribute("tabindex");
-    if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+  const wide = document.querySelectorAll("mjx-container[display=true], .cell_output:has(> figure)");
+  const mark = () => wide.forEach(one => {
+    one.removeAttribute("tabindex");
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
   });
   mark();
   addEventListener("resize", mark);

@@ -15,7 +15,7 @@
   const pattern = word => {
     if (/^\d[\d.]*$/.test(word)) {
       const number = word.replace(/\B(?=(\d{3})+(?!\d))(?<!\..*)/g, "(?:,|\\{,\\}|\\s)?");
-      return `(?<![\\d.]|\\d,)${number.replace(/\.(?=\d)/g, "\\.")}(?!\\d)`;
+      return `(?<![\\d.]|\\d[,\\u202f])${number.replace(/\.(?=\d)/g, "\\.")}(?!\\u202f?\\d)`;
     }
     let root = stemmer.stemWord(word);
     // Three letters are an abbreviation more often than a root: ATE, not ated.

@@ -16,6 +16,7 @@ of its own, by page. Everything in it is checked before anything runs.
 """
 
 import hashlib
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -121,8 +122,11 @@ class Run:
         else:
             self.page = self.output.stem
         self.output = self.output.resolve()
-        rule = "the output must have another name than the notebook itself"
-        check(self.output != self.notebook, rule, str(self.output))
+        texts = (text for text in self.values.values() if isinstance(text, str))
+        read = [str(self.notebook), *(os.path.realpath(self.folder / text) for text in texts)]
+        for path in (self.output, self.output.with_suffix(".json")):
+            rule = "the output must have another name than what is read"
+            check(str(path) not in read, rule, str(path))
         self.failed = self.output.with_suffix(".failed.ipynb")  # what has not become the page
 
     @property

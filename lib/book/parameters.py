@@ -14,11 +14,12 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import EllipsisType
 from typing import Any, Literal, Optional, Union
 
 import nbformat
 import yaml
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
 from lib.errors import InputError, check_known, one_of
 
@@ -27,6 +28,27 @@ _TYPES = {
     kind.__name__: kind
     for kind in (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
 }
+
+#: A 1 is no True, "5" is no 5, and NaN is no number.
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+def _type(node: ast.expr) -> Any:
+    """Return the type that an annotation states; nothing in it is evaluated."""
+    match node:
+        case ast.Name(name) if name in _TYPES:
+            return _TYPES[name]
+        case ast.Constant(None) | ast.Constant(EllipsisType()):
+            return node.value
+        case ast.Tuple(parts):
+            return tuple(map(_type, parts))
+        case ast.Subscript(ast.Name("Literal"), values):
+            return Literal[ast.literal_eval(values)]
+        case ast.Subscript(kind, parts):
+            return _type(kind)[_type(parts)]
+        case ast.BinOp(one, ast.BitOr(), other):
+            return Union[_type(one), _type(other)]  # noqa: UP007 - of types that are known here
+    raise ValueError
 
 
 @dataclass(frozen=True)
@@ -42,15 +64,16 @@ class Parameter:
     def check(self, value: Any) -> Any:
         """Return the value if it has the parameter's type; an int serves as a float."""
         try:
-            # A line of the book's own notebook, in which only these names mean anything.
-            kind = eval(self.annotation, {"__builtins__": {}}, _TYPES)
-            # Strict: a 1 is no True, and "5" is no 5.
-            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
-        except ValidationError:
-            rule = f"is {value!r}: expected {self.annotation}"
-        except Exception:
+            kind = TypeAdapter(_type(ast.parse(self.annotation, mode="eval").body), config=_STRICT)
+        except Exception:  # of many kinds
             rule = f"has the unknown type {self.annotation!r}: {one_of(_TYPES)}"
-        raise InputError(f"parameter {self.name!r} {rule}")
+            raise InputError(f"parameter {self.name!r} {rule}") from None
+        with contextlib.suppress(Exception):
+            found = kind.validate_python(value)
+            ast.literal_eval(as_source(found))  # of a list of anything, one may be no number
+            as_typed(found).encode()  # nor are all characters ones that a file can hold
+            return found
+        raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}")
 
     def parse(self, text: str) -> Any:
         """Read a value from the command line, by the parameter's type.
@@ -94,7 +117,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
     """
     try:
         body = ast.parse(source).body
-    except SyntaxError as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"the parameters cell is no Python: {error}") from None
     parameters = {}
     for statement in body:
@@ -155,7 +178,9 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
     try:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
-    except (nbformat.ValidationError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+    except OSError:
+        raise
+    except Exception:  # of many kinds: nbformat looks into what it has not checked
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
     tagged = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     return notebook, next(tagged, nbformat.v4.new_code_cell())

@@ -30,6 +30,9 @@ from lib.files import read_yaml, write_text
 #: Section of a datasheet → key → question and, if all data sets have the same, its answer.
 QUESTIONS = read_yaml(ROOT / "data" / "datasheet.yml")
 
+#: What is written beside the tables, each from its template.
+FILES = ("README.md", "DATASHEET.md", "croissant.json")
+
 
 @dataclass(frozen=True)
 class Description:
@@ -89,7 +92,7 @@ def publish(folder: str | os.PathLike, description: Description, csv: bool = Fal
     tables = [_table(folder, name, description) for name in description.columns]
     told = {"description": description, "tables": tables, "answers": answers}
     told |= {"sections": QUESTIONS, "versions": versions()}
-    for name in ("README.md", "DATASHEET.md", "croissant.json"):
+    for name in FILES:
         text = TEMPLATES.get_template(f"published/{name}").render(told)
         write_text(folder / name, text.strip() + "\n")
     return folder

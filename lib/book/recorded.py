@@ -20,6 +20,7 @@ from myst_nb import glue
 from lib import ROOT
 from lib.errors import InputError, check
 from lib.files import reading
+from lib.tables import number_text, only_counts, typeset
 
 #: A folder an edition, and in it a folder a page: its tables, and their run record `run.json`.
 RECORDED = ROOT / "data" / "recorded"
@@ -28,15 +29,16 @@ RECORDED = ROOT / "data" / "recorded"
 NUMBER = "%.6g"
 
 
-def record(name: str, table: pd.DataFrame) -> None:
+def record(name: str, table: pd.DataFrame, **style) -> None:
     """Show a table, and mark it to be kept under a name.
 
-    Its index becomes the first columns, unless it only counts the rows.
+    What is kept are all its numbers, with its index as the first columns, unless that only counts
+    the rows; what is shown is set in a `style` of :func:`lib.tables.typeset`.
     """
     _check_name("table", name)
-    flat = table.reset_index(drop=isinstance(table.index, pd.RangeIndex))
+    flat = table.reset_index(drop=only_counts(table))
     text = flat.to_csv(index=False, float_format=NUMBER, lineterminator="\n")
-    display(table, metadata={"recorded": {"name": name, "text/csv": text}})
+    display(typeset(table, **style), metadata={"recorded": {"name": name, "text/csv": text}})
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,7 @@ class Number:
 
     def __str__(self) -> str:
         """Round to two digits of the standard error or, without one, to four; counts stay whole."""
-        error = self.standard_error
-        whole = not error and float(self.value).is_integer()
-        size = math.log10(abs(error or self.value or 1))
-        digits = 0 if whole else (1 if error else 3) - math.floor(size)
-        parts = [f"{one:,.{max(digits, 0)}f}" for one in (self.value, error) if one is not None]
-        return " ± ".join(parts) + (f" {self.unit}" if self.unit else "")
+        return f"{number_text(self.value, self.standard_error)} {self.unit}".strip()
 
     def to(self, other: "Number") -> tuple[float, float | None]:
         """Return how far another one lies from it, and how many standard errors that is."""
@@ -69,7 +66,7 @@ class Number:
 
 
 def number(name: str, value: float, unit: str = "", standard_error: float | None = None) -> None:
-    """Record a number of a notebook under a name, without showing it.
+    r"""Record a number of a notebook under a name, without showing it.
 
     Signs and spaces of the name become underscores. A standard error that is missing is none. The
     record is one of :func:`myst_nb.glue`, so that the prose may show it by the role
@@ -77,8 +74,8 @@ def number(name: str, value: float, unit: str = "", standard_error: float | None
 
     Examples
     --------
-    >>> print(Number(4816.3, "US dollars", standard_error=61.2))
-    4,816 ± 61 US dollars
+    >>> str(Number(4816.3, "US dollars", standard_error=61.2))
+    '4\u202f816 ± 61 US dollars'
     """
     name = re.sub(r"[^a-z0-9]+", "_", name.lower())
     _check_name("number", name)
@@ -94,15 +91,19 @@ def _check_name(what: str, name: str) -> None:
 
 
 class Recorded(dict[str, pd.DataFrame]):
-    """A kept table under its label, such as `n = 50,000, recorded 2026-11-22`; or nothing.
+    """A kept table under its label, such as `n = 50 000, recorded 2026-11-22`; or nothing.
 
     It goes beside other tables as ``{"this run": table, **recorded("page", "name")}``. As the
     last expression of a cell, it says how the run is repeated.
     """
 
     def _repr_markdown_(self) -> str:
-        said = "Another run, {}: `{command}` repeats it, in {seconds:,.0f} seconds."
-        return " ".join(said.format(label, **self[label].attrs) for label in self)
+        said = "Another run, {}: `{}` repeats it, in {} seconds."
+        runs = {label: table.attrs for label, table in self.items()}
+        return " ".join(
+            said.format(label, run["command"], number_text(run["seconds"], digits=0))
+            for label, run in runs.items()
+        )
 
 
 def recorded(
@@ -132,5 +133,5 @@ def recorded(
     table.attrs = run
     label = f"recorded {run['date']}"
     if "-p n_samples " in run["command"]:  # not what this notebook takes anyway
-        label = f"n = {run['parameters']['n_samples']:,}, {label}"
+        label = f"n = {number_text(run['parameters']['n_samples'])}, {label}"
     return Recorded({label: table})

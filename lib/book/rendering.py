@@ -27,7 +27,9 @@ from lib.book.parameters import as_source, as_typed, read_notebook
 from lib.book.reading import TERM, plain, student
 from lib.book.recorded import Number
 from lib.book.running import read_record
-from lib.files import writable
+from lib.errors import InputError
+from lib.files import DISK_ERRORS, atomic_write, copy, writable
+from lib.tables import number_text, typeset
 
 #: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
 TEMPLATES = jinja2.Environment(
@@ -38,10 +40,33 @@ TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
+TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
+
+
+def _fence(text: str, least: int) -> str:
+    """Return more backticks than stand anywhere in a text, so that they enclose it."""
+    return "`" * max([least, *(len(run) + 1 for run in re.findall("`+", text))])
+
+
+def code(text: str) -> str:
+    """Write a text as code in a line, or a cell, of Markdown; it cannot end what it stands in."""
+    fence, text = _fence(text, 1), " ".join(text.replace("|", "\\|").split())
+    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
+
+
+def fenced(text: str, kind: str) -> str:
+    """Write a text as a block of Markdown, which nothing in it can end."""
+    return f"{_fence(text, 3)}{kind}\n{text}\n{_fence(text, 3)}"
+
+
+TEMPLATES.filters |= {"code": code, "fenced": fenced}
 
 #: Settings of a book without a bibliography, whose citations become footnotes: MyST does not see
 #: where they stand, and would end a page with the line above those of its own.
 FOOTNOTES = {"suppress_warnings": ["myst.footnote"], "myst_footnote_transition": False}
+
+#: What is written on a cell of imports, which is folded.
+FOLDED = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
 
 #: What ends a page of such a book that cites something.
 REFERENCES = "## References\n\n```{footbibliography}\n```"
@@ -86,9 +111,12 @@ class Site:
             made_by=made_by,
             repository=self.settings().get("repository"),  # of Jupyter Book: its url and branch
         )
-        cell = nbformat.v4.new_markdown_cell(f"```{{raw}} html\n{box}\n```", id="rerun")
+        cell = nbformat.v4.new_markdown_cell(fenced(box, "{raw} html"), id="rerun")
         place = executed.cells.index(parameters) + 1 if parameters in executed.cells else 1
         executed.cells.insert(place, cell)
+        for one in executed.cells:
+            if "imports" in one.metadata.get("tags", []):
+                one.metadata |= {"tags": ["hide-input"], "mystnb": FOLDED}
         self.pages[f"{name}.ipynb"] = nbformat.writes(executed)
 
     def settings(self) -> dict[str, Any]:
@@ -105,8 +133,6 @@ class Site:
         """
         shutil.rmtree(self.staging, ignore_errors=True)
         writable(self.staging)
-        shutil.copytree(self.book.root / "book" / "assets", self.staging / "assets")
-        shutil.copy(self.book.root / "references.bib", self.staging)
         settings = self.settings()
         more = settings["sphinx"]["config"]
         more["html_extra_path"] = ["files"] if self.files else []
@@ -117,10 +143,15 @@ class Site:
         staged = {name: self._linked(name) for name in self.pages}
         staged |= {"_config.yml": yaml.safe_dump(settings), "_toc.yml": yaml.safe_dump(contents)}
         files = {f"files/{name}": content for name, content in self.files.items()}
+        shutil.copytree(
+            self.book.root / "book" / "assets", self.staging / "assets", copy_function=copy
+        )
+        copy(self.book.root / "references.bib", self.staging / "references.bib")
         for name, content in ({k: text.encode() for k, text in staged.items()} | files).items():
             path = self.staging / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            with atomic_write(path) as beside:
+                beside.write_bytes(content)
         print("rendering", file=sys.stderr, flush=True)
         options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
         command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", *options]
@@ -130,6 +161,9 @@ class Site:
         if finished.returncode == 0:
             return rendered, []
         said = re.sub(r"\x1b\[[0-9;]*m", "", finished.stdout + finished.stderr)
+        for cause in map(os.strerror, DISK_ERRORS):
+            if cause in said:
+                raise InputError(f"{self.staging} cannot be written: {cause}")
         lines = said.strip().splitlines()
         warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
         return rendered, [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]

@@ -20,19 +20,20 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import joblib
 import nbformat
 import psutil
 from nbformat import NotebookNode
+from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
 from lib.cache import versions
 from lib.errors import InputError
-from lib.files import atomic_write, folder_digest, writable, write_text
+from lib.files import atomic_write, folder_digest, remove_left, writable, write_text
 
 
 class PageFailed(Exception):
@@ -42,11 +43,30 @@ class PageFailed(Exception):
 # --- Run records ------------------------------------------------------------------------------
 
 
+class _Number(BaseModel):
+    value: FiniteFloat
+    unit: str
+    standard_error: FiniteFloat | None
+
+
+class _Record(BaseModel, extra="allow"):
+    notebook: str
+    parameters: dict[str, Any]
+    status: Literal["complete"]
+    started: str
+    command: str
+    versions: dict[str, str]
+    digests: dict[str, str]
+    seconds: FiniteFloat
+    numbers: dict[str, _Number]
+
+
 def read_record(run: Run | Path) -> dict[str, Any] | None:
     """Return the record of the last good run of a page, or None if there is no whole one."""
     output = run if isinstance(run, Path) else run.output
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(output.with_suffix(".json").read_text(encoding="utf-8"))
+    with contextlib.suppress(OSError, ValidationError):
+        text = output.with_suffix(".json").read_bytes()
+        return _Record.model_validate_json(text).model_dump()
     return None
 
 
@@ -100,8 +120,7 @@ def _sha256(path: Path) -> str:
 def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Execute a notebook, write the page and its run record, and return the record.
 
-    The page shows the values it was run with, in the cell that states what they mean, and in
-    its title where that names a parameter in braces: `# Error test: {theme}`.
+    The page shows the values it was run with, in the cell that states what they mean.
     What a cell wrote to its error stream goes into the record and not onto the page. The
     page holds no times: the same inputs give the same bytes.
 
@@ -110,11 +129,6 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     """
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
-    if source.cells[0].cell_type == "markdown":
-        title, line_break, rest = source.cells[0].source.partition("\n")
-        for name, value in run.values.items():
-            title = title.replace(f"{{{name}}}", str(value))
-        source.cells[0].source = title + line_break + rest
     # What goes in is noted before the run, so that a change during it counts as a change.
     record = {
         "page": run.page,
@@ -157,7 +171,9 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list) ->
     from traitlets.config import Config
 
     papermill.log.logger.setLevel(logging.CRITICAL)  # what went wrong is in the error
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as sockets:
+    remove_left(Path(tempfile.gettempdir()) / "kernel")
+    name = {"prefix": f".partial.{os.getpid()}.", "suffix": ".kernel"}
+    with tempfile.TemporaryDirectory(**name, ignore_cleanup_errors=True) as sockets:
         settings = {"transport": "ipc", "connection_file": f"{sockets}/kernel.json"}
         # Through files: kernels that start together can take each other's ports. With the names of
         # the sockets, the folder must stay below 104 bytes, the least that a system allows.

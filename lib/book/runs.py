@@ -4,17 +4,15 @@ A run has a folder there, named by its notebook and what differs from the defaul
 executed notebook, its run record and its page. `runs/index.html` lists them all.
 """
 
-import base64
-import io
 import itertools
 import math
 import shutil
+from base64 import b64decode
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
@@ -23,7 +21,7 @@ from lib.book.recorded import Number
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.errors import check, check_known
-from lib.files import atomic_write, file_lock, writable, write_parquet, write_text
+from lib.files import atomic_write, copy, file_lock, writable, write_parquet, write_text
 
 #: More runs than these in one sweep are a mistake rather than a plan.
 MOST_RUNS = 10_000
@@ -31,9 +29,9 @@ MOST_RUNS = 10_000
 
 def find_runs(book: Book) -> dict[str, dict[str, Any]]:
     """Return the records of all runs, by the name of their folder, the latest first."""
-    records = {path.parent.name: read_record(path) for path in book.runs.glob("*/*.json")}
     # One that is damaged is run again, when it is asked for.
-    found = [(folder, record) for folder, record in records.items() if record]
+    records = ((path.parent.name, read_record(path)) for path in book.runs.glob("*/*.json"))
+    found = [(folder, record) for folder, record in records if record]
     return dict(sorted(found, key=lambda item: item[1]["started"], reverse=True))
 
 
@@ -65,13 +63,8 @@ def show(
         html, problems = site.render(contents | (chapters if shown else {}))
         # The pages themselves last: where one is, all that it shows is there.
         for but in (shutil.ignore_patterns("index.html"), None):
-            shutil.copytree(html, book.runs, ignore=but, dirs_exist_ok=True, copy_function=_copy)
+            shutil.copytree(html, book.runs, ignore=but, dirs_exist_ok=True, copy_function=copy)
     return problems
-
-
-def _copy(source: str, destination: str) -> None:
-    with atomic_write(destination) as beside:
-        shutil.copyfile(source, beside)
 
 
 # --- Sweeps -------------------------------------------------------------------------------------
@@ -118,16 +111,14 @@ def sweep(
     with atomic_write(where / "numbers.parquet") as beside:
         write_parquet(beside, [table])
     drawn = table[table["number"].isin(numbers)] if numbers else table
-    figure = io.BytesIO()
-    curves(drawn, list(grid)).savefig(figure, format="png", dpi=150)
     text = TEMPLATES.get_template("sweep.md").render(
         run=next(iter(runs.values())), grid=grid, size=len(runs), table=table, problems=problems
     )
-    files = {f"{name}/sweep.png": figure.getvalue()}
+    files = {f"{name}/sweep.svg": curves(drawn, list(grid)).svg().encode()}
     return where, problems + show(book, pages={name: text}, files=files)
 
 
-def curves(table: pd.DataFrame, swept: Sequence[str]) -> Figure:
+def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     """Draw recorded numbers against the first parameter that was swept and is no seed.
 
     `table` has the columns that :func:`sweep` writes. Seeds are averaged over, and an interval of
@@ -180,12 +171,14 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
         executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")
         for cell in executed.cells:
             about = cell.metadata.get("mystnb", {}).get("figure")
-            drawn = (one.get("data", {}).get("image/png") for one in cell.get("outputs", []))
-            if about and (image := next(filter(None, drawn), None)):
-                file = f"{about['name']}-{place}.png"
-                files[f"{folder}/{file}"] = base64.b64decode(image)
+            data = {k: v for one in cell.get("outputs", []) for k, v in one.get("data", {}).items()}
+            kind = "svg+xml" if "image/svg+xml" in data else "png"
+            if about and (image := data.get(f"image/{kind}")):
+                figure = about.get("name", cell.id)  # none where one notebook makes several pages
+                file = f"{figure}-{place}.{kind[:3]}"
+                files[f"{folder}/{file}"] = b64decode(image) if kind == "png" else image.encode()
                 alt = cell.metadata["mystnb"]["image"]["alt"]
-                figures.setdefault(about["name"], []).append((place, file, about["caption"], alt))
+                figures.setdefault(figure, []).append((place, file, about["caption"], alt))
     text = TEMPLATES.get_template("comparison.md").render(
         names=names,
         runs=runs,

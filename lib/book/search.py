@@ -6,6 +6,7 @@ pages, and `book/theme/search.js` finds words in them.
 """
 
 import json
+import re
 from pathlib import Path
 
 from bs4 import BeautifulSoup
@@ -43,7 +44,11 @@ def sections(page: str) -> list[dict[str, str]]:
     # The inner ones first: they are taken out of the outer ones.
     for section in reversed(body.select(f"section[id]:has(> :is({', '.join(_HEADINGS)}))")):
         heading = section.find(_HEADINGS, recursive=False).extract()
-        heading, text = (" ".join(one.get_text().split()) for one in (heading, section.extract()))
+        # The narrow space within a number tells it from two numbers.
+        heading, text = (
+            re.sub(r"[^\S\u202f]+", " ", one.get_text()).strip()
+            for one in (heading, section.extract())
+        )
         found.append({"anchor": section["id"], "heading": heading, "text": text})
     return found[::-1]
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator
 
 from lib.ccr.graphs import Chain
 from lib.ccr.scoring import CELLS, Scores
-from lib.plots import COLOURS, DOTS, FAINT, INK, REFERENCE, WIDTH, arrow, bars, drawn_quietly, lines
+from lib.plots import DOTS, INK, REFERENCE, WIDTH, Drawing, arrow, bars, drawn_quietly, lines
 
 #: Inches: the radius of a node, and the height of one edge along the chain.
 RADIUS, STEP = 0.17, 0.52
@@ -22,9 +22,9 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
     places, tree = _places(chain), chain.cut_tree
     spine = {node: (-0.35, places[node][1]) for node in tree}
     bottom = places[chain.leaf][1]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), sharey=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), FigureClass=Drawing)
     # Arrows end at the circles; matplotlib counts this in points.
-    edge = {"color": "#8A9299", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
+    edge = {"color": "#7F8890", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
     for cause, effect in chain.graph.edges:
         arrow(left, places[cause], places[effect], **edge)
     for cause, effect in chain.quantities:
@@ -40,7 +40,7 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
         axes.set_title(title, loc="center")
         axes.set_axis_off()
         for node, place in nodes.items():
-            edgecolor, face = (COLOURS[0], "#D6E8F5") if node in tree else (INK, "white")
+            edgecolor, face = ("C0", "#D6E8F5") if node in tree else (INK, "white")
             axes.add_patch(plt.Circle(place, RADIUS, fc=face, ec=edgecolor, lw=1.4, zorder=3))
             axes.text(*place, node, ha="center", va="center_baseline", size=10, zorder=4)
     return figure
@@ -61,15 +61,13 @@ def responses(quantities: pd.DataFrame) -> Figure:
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
     shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
-    colours = (FAINT, COLOURS[0], COLOURS[4])
-    return _stacked(shares, "How effects respond to their causes", "% of samples", colours)
+    return _stacked(shares, "How effects respond to their causes", "% of samples")
 
 
-def _stacked(shares: pd.DataFrame, title: str, unit: str, colours: Sequence[str]) -> Figure:
+def _stacked(shares: pd.DataFrame, title: str, unit: str) -> Figure:
     """Draw a row for each of the index, parted as its columns say."""
     table = shares.mul(100).melt(ignore_index=False, var_name="series").rename_axis("row")
-    options = {"stacked": True, "colours": colours, "xlim": (0, 100)}
-    return bars(table.reset_index(), "row", title, unit, **options)
+    return bars(table.reset_index(), "row", title, unit, stacked=True, xlim=(0, 100))
 
 
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
@@ -79,9 +77,9 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
         parts.append(pd.DataFrame({quantity: x, "value": below, "series": name}))
     parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
-    options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.4}
+    options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.6}
     options |= {"xscale": "log", "ylim": (0, 100)}
-    title = f"{quantity}, world by world"
+    title = f"{quantity[:1].upper()}{quantity[1:]}, world by world"
     return lines(pd.concat(parts), quantity, title, "% of worlds below", **options)
 
 
@@ -92,7 +90,7 @@ def convergence(errors: pd.DataFrame) -> Figure:
     parts = {"expected": expected, "measured": errors[["error"]].set_axis(["value"], axis=1)}
     table = pd.concat(parts, names=["series", "number of samples n"]).reset_index()
     looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
-    options = {"looks": looks, "height": 2.4, "xscale": "log", "yscale": "log"}
+    options = {"looks": looks, "height": 2.6, "xscale": "log", "yscale": "log"}
     title, unit = "More samples, smaller errors", "error of the PNS"
     figure = lines(table, "number of samples n", title, unit, **options)
     figure.axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -110,7 +108,7 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     whole = span == span.groupby([table["panel"], table["task"]]).transform("max")
     parts = {"parts": table[~whole], "whole": table[whole]}
     table = pd.concat(parts, names=["series"]).reset_index("series")
-    options = {"look": DOTS, "looks": {"parts": {"color": COLOURS[5]}}, "columns": 2, "height": 1.9}
+    options = {"look": DOTS, "columns": 3, "height": 1.8}
     figure = lines(table, "exact ATE", "Answers and the truth", "ATE of the answers", **options)
     for axes in figure.axes:
         axes.axline((0, 0), slope=1, **REFERENCE)
@@ -121,6 +119,4 @@ def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
     shares = pd.DataFrame({name: one.table["share"] for name, one in scores.items()}).T
     shares.columns = [", ".join(cell) for cell in CELLS]
-    # Blue is valid, orange invalid; the paler, the less consistent.
-    colours = (COLOURS[0], COLOURS[5], "#CFE3F2", COLOURS[1], COLOURS[4], "#F6E3BF")
-    return _stacked(shares, "Who composes well", "% of compositions", colours)
+    return _stacked(shares, "Who composes well", "% of compositions")

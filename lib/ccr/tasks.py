@@ -6,7 +6,6 @@ and two interventional questions for every pair, with the cause made true and ma
 P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
 """
 
-import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from lib.ccr.stories import WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
 from lib.errors import InputError, check, check_count, check_known, is_count
-from lib.files import atomic_write, writable, write_parquet
+from lib.files import atomic_write, write_parquet
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
@@ -235,11 +234,11 @@ class Tasks:
     interventional = _table(_interventional, property)
 
     def __len__(self) -> int:
-        return sum(int(task.asked.sum()) for task in self.tasks)
+        return sum(int(replace(task).asked.sum()) for task in self.tasks)
 
     def prompts(self) -> Iterator[dict]:
         """Yield every prompt: `id`, `task`, `sample`, `question`, `context`, `text`, `answer`."""
-        for task in self.tasks:
+        for task in map(replace, self.tasks):  # copies, as in `to_parquet`
             contexts, texts = _told(task), task.questions["text"].tolist()
             for question, sample in np.argwhere(task.asked).tolist():
                 yield {
@@ -253,18 +252,20 @@ class Tasks:
                 }
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write the five tables as Parquet, with one task in memory; they appear all at once."""
-        folder = Path(folder)
-        writable(folder)
-        with contextlib.ExitStack() as files:  # none takes its place before all are complete
+        """Write the five tables as Parquet, with one task in memory; they appear all at once.
+
+        An earlier set in that folder is replaced, with what was published of it.
+        """
+        files = [*(f"{name}.parquet" for name in TABLES), "README.md", "croissant.json"]
+        files += ["DATASHEET.md", "csv"]
+        with atomic_write(folder, files) as beside:
             for name, of_task in TABLES.items():
-                beside = files.enter_context(atomic_write(folder / f"{name}.parquet"))
+                size = 1 if name in ("samples", "answers") else 100  # tasks a block: few rows each
+                blocks = (self.tasks[low : low + size] for low in range(0, len(self.tasks), size))
                 # A copy of each task: it goes, and with it all that was computed of it.
-                frames = (of_task(replace(task)) for task in self.tasks)
-                if name not in ("samples", "answers"):  # a few rows a task
-                    frames = iter([pd.concat(frames)])
-                write_parquet(beside, frames, compression="zstd")
-        return folder
+                frames = (pd.concat(of_task(replace(task)) for task in block) for block in blocks)
+                write_parquet(beside / f"{name}.parquet", frames, compression="zstd")
+        return Path(folder)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from lib.effects.learners import CLASSIFIER, LEARNERS, demanded, learner
-from lib.errors import InputError, check
+from lib.errors import InputError, check, told
 
 #: What EconML's constructors demand; a forest, where they do not choose for themselves.
 DEMANDED = {
@@ -85,10 +85,8 @@ def adapted(name: str, options: dict, seed: int = 0):
     >>> adapted("sklearn.linear_model:HuberRegressor", {"epsilon": 2})
     HuberRegressor(epsilon=2)
     """
-    try:
+    with told(f"{name} cannot be loaded"):
         found = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{name} cannot be loaded: {error}") from error
     econml = name.startswith("econml.")
     for method in ("fit(covariates, treatment, outcome)", *["effect(covariates)"] * econml):
         if not callable(getattr(found, method.partition("(")[0], None)):
@@ -109,8 +107,6 @@ def adapted(name: str, options: dict, seed: int = 0):
         parameters = [other for other in options if other.startswith(f"{key}__")]
         own = {other.removeprefix(f"{key}__"): options.pop(other) for other in parameters}
         options[key] = learner(base, seed, **own)
-    try:
+    with told(f"{name} cannot be made"):
         estimator = found(**options)
-    except TypeError as error:
-        raise InputError(f"{name} cannot be made: {error}") from error
     return EconML(estimator, inference) if econml else estimator

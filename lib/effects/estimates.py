@@ -23,7 +23,7 @@ from lib.effects.intervals import NORMAL
 from lib.effects.learners import KEEPING, kept
 from lib.effects.metrics import evaluate
 from lib.effects.study import Study, read_study
-from lib.errors import InputError, check, check_known
+from lib.errors import InputError, check, check_count, check_known, told
 
 
 class Estimate(NamedTuple):
@@ -82,6 +82,7 @@ def benchmark(
         check_known("argument", name, [*itertools.chain(*parts)], 40)
     of_file, of_run, of_study = ({k: options[k] for k in part if k in options} for part in parts)
     names = PAPER if estimators is None and grids is GRIDS else estimators
+    check_count("seed", seed, least=0)
     made = read_estimators(grids, names, seed=seed, **of_file)
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
@@ -112,7 +113,9 @@ def benchmarks(
     is kept on disk: thousands of small estimates are sooner found again.
     """
     check_known("choose", choose, ["each", "once"])
+    check_count("bootstraps", bootstraps, least=0)
     estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
+    check(len(estimators) > 0, "a benchmark needs an estimator", list(estimators))
     if choose == "once" and (first := next(studies, None)) is not None:
         estimators = with_settings_of(first, estimators, n_jobs)
         studies = itertools.chain([first], studies)
@@ -144,7 +147,7 @@ def with_settings_of(study: Study, estimators=PAPER, n_jobs: int = 1, **of_file)
     estimators = _as_dict(estimators, **of_file)
     data, work = (study.covariates.to_numpy(), study.arm, study.outcomes), []
     for name, made in estimators.items():
-        work.append(joblib.delayed(kept(_settled, made))(_ready(name, made, study), *data))
+        work.append(joblib.delayed(kept(_settled, made))(name, _ready(name, made, study), *data))
     return dict(zip(estimators, joblib.Parallel(n_jobs)(work), strict=True))
 
 
@@ -197,10 +200,10 @@ def _ready(name: str, estimator, study: Study):
 
 
 @cached
-def _settled(estimator, covariates, treatment, outcome):
+def _settled(name, estimator, covariates, treatment, outcome):
     if not getattr(estimator, "slots", list)():
         return estimator
-    with threadpool_limits(1):
+    with told(f"estimator {name!r}"), threadpool_limits(1):
         return copy.deepcopy(estimator).fit(covariates, treatment, outcome).settled()
 
 
@@ -208,7 +211,7 @@ def _settled(estimator, covariates, treatment, outcome):
 def _estimate(name, estimator, covariates, treatment, outcome, test_covariates) -> Estimate:
     begun, estimator, m = time.process_time(), copy.deepcopy(estimator), len(test_covariates)
     # One thread: small matrices cost several times the CPU time on two.
-    with threadpool_limits(1):
+    with told(f"estimator {name!r}"), threadpool_limits(1):
         estimator.fit(covariates, treatment, outcome)
         effects = None
         if callable(getattr(estimator, "effect", None)):

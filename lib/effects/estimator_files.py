@@ -76,6 +76,9 @@ def read_estimators(
     :class:`~lib.effects.learners.Search` has `seed` and `scored`, every learner the seed. What is
     unknown is refused, and there is a warning for every key without a meaning here.
 
+    A `module` is imported, and so its code run, only for an entry that is to be returned: of a
+    file that you do not trust, name those `estimators` that you want.
+
     Examples
     --------
     >>> read_estimators()["match-nn-eu"]
@@ -101,7 +104,7 @@ def read_estimators(
                 made[name] = _made(name, kind, options, of_search)
             elif name in names:  # other libraries take their time to import
                 made[name] = adapted(kind, options, seed)
-            if "bootstrap" in entry:
+            if "bootstrap" in entry and name in made:
                 check_count("bootstrap", entry["bootstrap"], least=2)
                 made[name] = Bootstrap(made[name], entry["bootstrap"], seed)
         except InputError as error:
@@ -155,14 +158,19 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
 
 
 def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
-    content = source if isinstance(source, dict) else read_yaml(source, OTHER_SECTIONS)
+    of_file = isinstance(source, str | os.PathLike)
+    content = read_yaml(source, OTHER_SECTIONS) if of_file else source
     if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
         raise InputError("an estimator file must have a mapping under the key 'estimators'")
+    for section in ("experiment", "selection"):
+        found = content.get(section) or {}
+        check(isinstance(found, dict), f"section {section!r} must be a mapping", found)
     for section in [name for name in content if name not in SECTIONS]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=4)
     for name, entry in content["estimators"].items():
-        rule = f"estimator {name!r} must be a mapping with a key 'estimator'"
-        check(isinstance(entry, dict) and "estimator" in entry, rule, entry)
+        rule = f"estimator {name!r} must be a mapping with a key 'estimator', and text for keys"
+        met = isinstance(entry, dict) and "estimator" in entry
+        check(met and all(isinstance(key, str) for key in entry), rule, entry)
     return content
 
 

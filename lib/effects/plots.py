@@ -38,7 +38,7 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     many = long[long.index.isin(table.index[table["subjects"] >= 30])]
     low, high = (many if len(many) else long)["value"].agg(["min", "max"])
     room = 0.15 * (high - low) + 1
-    looks = {"sampled truth": {**DOTS, "marker": "s", "color": "black", "elinewidth": 1}}
+    looks = {"sampled truth": {**DOTS, "marker": "s", "elinewidth": 1}}
     options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
     options |= {"line": {"": 0}, "ylim": (low - room, high + room)}
     table, title = long.rename_axis(label).reset_index(), f"Effect by {label}"

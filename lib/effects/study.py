@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check, check_known
+from lib.errors import InputError, check, check_known, check_once
 from lib.files import atomic_write, read_table, write_parquet
 
 #: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
@@ -142,6 +142,7 @@ class Study:
         names, m = self._adjustment_set(), len(self.control)
         for which in TABLES:
             _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
+        check_once("covariate", names)
         used = self._rows_in_arms()
         rows, control, treated = self.observational[used], self.control, self.treated
         if self.group not in (None, GROUP):
@@ -180,20 +181,20 @@ class Study:
         return {name: one for name, one in found.items() if isinstance(one, pd.DataFrame)}
 
     def to_parquet(self, folder: str | os.PathLike) -> Path:
-        """Write one file for each of :meth:`tables` into a folder, and return it."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, table in self.tables().items():
-            with atomic_write(folder / f"{name}.parquet") as beside:
-                write_parquet(beside, [table])
-        return folder
+        """Write one file for each of :meth:`tables` into a folder, whole, and return it."""
+        files = [f"{name}.parquet" for name in (*TABLES, *KNOWN.values())]
+        with atomic_write(folder, files) as beside:
+            for name, table in self.tables().items():
+                write_parquet(beside / f"{name}.parquet", [table])
+        return Path(folder)
 
     def _adjustment_set(self) -> list[str]:
         chosen = self.adjustment
         if isinstance(chosen, str):
             check_known("adjustment", chosen, ADJUSTMENT_SETS)
             chosen = ADJUSTMENT_SETS[chosen]
-        check(len(chosen) > 0, "the adjustment set must name at least one covariate", chosen)
+        rule = "the adjustment set must name at least one covariate"
+        check(np.iterable(chosen) and len(chosen) > 0, rule, chosen)
         adjusted = [name for name in chosen if name in (self.treatment, self.outcome)]
         check(not adjusted, "the adjustment set must not hold what it adjusts", adjusted)
         return list(chosen)
@@ -203,6 +204,7 @@ class Study:
         taken = self.observational[self.treatment].astype(object)
         absent = int(taken.isna().sum())
         check(absent == 0, f"column {self.treatment!r} must have no missing value", absent)
+        check(np.shape(self.arms) == (2,), "the arms must be two levels", self.arms)
         for arm in self.arms:
             check_known("arm", arm, taken.unique())
         check(self.arms[0] != self.arms[1], "the two arms must differ", self.arms)
@@ -258,6 +260,7 @@ def tempered(probabilities: pd.DataFrame, power: float) -> pd.DataFrame:
 
 
 def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
+    check_once(f"{which} column", table)
     for name in names:
         check_known(f"{which} column", name, table)
     check(len(table) > 0, f"the {which} table must have rows", 0)
@@ -286,12 +289,13 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
 
 def _is_categorical(column: pd.Series, declared: bool) -> bool:
     """Say of what kind a covariate is; refuse one that could be read in two ways."""
-    name, kind, levels = column.name, pd.api.types.infer_dtype(column), pd.Series(column.unique())
+    name, kind = column.name, pd.api.types.infer_dtype(column)
     if kind not in KINDS:
         found = sorted({type(value).__name__ for value in column.dropna()})
         rule = "must hold numbers, or text, or truth values, the same in all tables"
         raise InputError(f"covariate {name!r} {rule}: found {', '.join(found)}")
     if kind == "string":
+        levels = pd.Series(column.unique())
         _check_spelling(levels.dropna().rename(name))
         strange = levels[pd.to_numeric(levels, errors="coerce").isna() & levels.notna()].tolist()
         unclear = not declared and 0 < 2 * len(strange) < levels.count()

@@ -26,13 +26,13 @@ References
    Journal of the American Statistical Association 22(158).
 """
 
-import math
 from collections.abc import Mapping
 
 import pandas as pd
 
 from lib.effects.intervals import NORMAL
 from lib.errors import check
+from lib.tables import number_text
 
 
 def over_studies(table: pd.DataFrame) -> pd.DataFrame:
@@ -101,13 +101,12 @@ def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFra
     >>> columns = ["estimator", "estimand", "metric", "value", "standard error"]
     >>> found = in_words(pd.DataFrame(rows, columns=columns), {"s": "S-learner"})
     >>> found.loc["S-learner", "ATE"].to_dict()
-    {'bias': '-412 ± 35', 'best': '0.250 ± 0.043'}
+    {'bias': '−412 ± 35', 'best': '0.250 ± 0.043'}
     """
-    texts, rows = [], ["estimator", "estimand"]
-    for value, error in zip(summary["value"], summary["standard error"], strict=True):
-        digits = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 2
-        texts.append(f"{value:,.{digits}f} ± {error:,.{digits}f}")
-    summary = summary.replace({"estimator": names}).assign(text=texts)
+    numbers = zip(summary["value"], summary["standard error"], strict=True)
+    texts = [number_text(value, error, None if error > 0 else 2) for value, error in numbers]
+    summary, rows = summary.replace({"estimator": names}), ["estimator", "estimand"]
+    summary = summary.assign(text=texts)
     return summary.pivot_table("text", rows, "metric", "first", fill_value="", sort=False)
 
 

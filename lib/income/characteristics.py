@@ -10,6 +10,7 @@ import pandas as pd
 
 from lib import ROOT
 from lib.errors import check, check_known
+from lib.tables import number_text
 
 #: One fact has these three names; its value stands in the column `value`.
 NAMES = ["variable", "level", "statistic"]
@@ -140,7 +141,7 @@ def compare(ours: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 def _cell(facts: pd.Series) -> str:
     """Write the facts of one row as the paper does: thousands and counts without decimals."""
     known = {
-        name: f"{value:,.{0 if name == 'count' or abs(value) >= 1000 else 1}f}"
+        name: number_text(value, digits=0 if name == "count" or abs(value) >= 1000 else 1)
         for name, value in facts.dropna().items()
     }
     for cell in CELLS:

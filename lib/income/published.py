@@ -13,6 +13,7 @@ from lib.files import read_table
 from lib.income.characteristics import read_published
 from lib.income.study import draw_study
 from lib.scm import Simulator
+from lib.tables import number_text
 
 #: The sample that accompanies the paper; its README says whose it is.
 SAMPLE = ROOT / "data" / "income_scm_1.0_cate"
@@ -71,7 +72,7 @@ def beside_the_paper(
         for whose, run in runs.items():
             rows = run[run["metric"] == metric].set_index("estimator").reindex(estimators)
             rows = rows[["value", "lower", "upper"]].to_numpy()
-            columns[title, whose] = [_in_words(*row, digits) for row in rows]
+            columns[whose, title] = [_in_words(*row, digits) for row in rows]
     return pd.DataFrame(columns, pd.Index(estimators, name="estimator")).rename(index=labels())
 
 
@@ -106,5 +107,5 @@ def _facts(study: Study) -> pd.DataFrame:
 def _in_words(value: float, lower: float, upper: float, digits: int) -> str:
     if pd.isna(value):
         return ""
-    ends = "" if pd.isna(lower) else f" ({lower:,.{digits}f}, {upper:,.{digits}f})"
-    return f"{value:,.{digits}f}{ends}"
+    text, low, high = (number_text(one, digits=digits) for one in (value, lower, upper))
+    return text if pd.isna(lower) else f"{text} ({low}, {high})"

@@ -28,6 +28,7 @@ from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
 from lib.noise import uniforms
 from lib.scm.interventions import StochasticPolicy
+from lib.tables import number_text
 
 #: Estimators of several families, with fixed settings.
 STRESS_GRIDS = ROOT / "data" / "estimators" / "stress.yml"
@@ -181,7 +182,7 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
 def changes(
     table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
 ) -> pd.DataFrame:
-    """Say by how much marks change, study by study, from a stress's first level to the others.
+    r"""Say by how much marks change, study by study, from a stress's first level to the others.
 
     As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
     interval, see :func:`curve`.
@@ -191,7 +192,7 @@ def changes(
     >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 1, 1], "study": [0, 1, 0, 1]})
     >>> table = table.assign(estimator="t", error=[50.0, 70.0, 1_150.0, 1_172.0])
     >>> changes(table, {"t": "T-learner"}, ["error"]).to_numpy().tolist()
-    [['+1,101 ± 13']]
+    [['+1\u202f101 ± 13']]
     """
     rows, keys = [], ["stress", "level", "mark"]
     for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
@@ -199,7 +200,8 @@ def changes(
         later = table["level"] != table.groupby("stress")["level"].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first})[later], mark)
         for (stress, level, estimator), (mean, _, upper) in change.iterrows():
-            text = f"{mean:+,.{digits}f} ± {upper - mean:,.{digits}f}"
+            half = number_text(upper - mean, digits=digits)
+            text = f"{number_text(mean, digits=f'+z,.{digits}f')} ± {half}"
             rows.append((stress, level, mark, names[estimator], text))
     found = pd.DataFrame(rows, columns=[*keys, "estimator", "text"])
     return found.pivot_table("text", keys, "estimator", "first", fill_value="", sort=False)

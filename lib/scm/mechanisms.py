@@ -328,7 +328,7 @@ class Features:
             if name in self.scales:
                 matrix[:, part] = self._standardised(name, parents)[:, None]
             else:
-                matrix[np.arange(length), part.start + parents[name].codes] = 1
+                matrix[np.arange(length), part.start + parents[name].codes.astype(int)] = 1
         return matrix
 
     def linear(self, parents: State, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from lib.errors import InputError, check, check_count, check_known
+from lib.errors import InputError, check, check_count, check_known, check_once, told
 from lib.files import atomic_write, write_parquet
 from lib.scm.interventions import World
 from lib.scm.mechanisms import (
@@ -91,6 +91,7 @@ class Simulator(BaseEstimator):
         """
         check_known("coupling", self.coupling, COUPLINGS)
         check(len(table) > 0, "the table must have rows", len(table))
+        check_once("column of the table", table)
         model = self.specification
         seen = [name for name in model.variables if name in table]
         self.table_kinds_ = {name: self._kind(name, table[name]) for name in seen}
@@ -101,7 +102,8 @@ class Simulator(BaseEstimator):
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
             parents = self._observed(mechanism, causes, columns)
             values = columns.get(mechanism.variable)
-            return fit(mechanism, parents, values, seed if mechanism.seeded else 0)
+            with told(f"variable {mechanism.variable!r}: {type(mechanism).__name__}"):
+                return fit(mechanism, parents, values, seed if mechanism.seeded else 0)
 
         # One thread: on a table of this size more only wait for each other, and how sums
         # are split between them would show in the last bits of the coefficients.
@@ -125,7 +127,8 @@ class Simulator(BaseEstimator):
         # Numbers may stand for a category; the mechanism says which is meant.
         of_levels = isinstance(self.specification.initial(name), CategoricalMechanism)
         number = pd.api.types.is_numeric_dtype(series) and not of_levels
-        return None if number else pd.Categorical(series).dtype
+        with told(f"the table's column {name!r}"):
+            return None if number else pd.Categorical(series).dtype
 
     def _observed(self, mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
         """Return the table's columns of the causes; those learned from must be as in the model."""
@@ -184,7 +187,8 @@ class Simulator(BaseEstimator):
         # that does not follow from it.
         late = {name for (name, _), action in world.actions.items() if callable(action)}
         orders = [self.specification.order(step, late) for step in (0, 1)]
-        return joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
+        # In threads, which wait little for each other in numpy, and to which nothing is sent.
+        return joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             joblib.delayed(self._block)(world, orders, world.subjects[low : low + block])
             for low in range(0, n, block)
         )
@@ -261,9 +265,10 @@ class Simulator(BaseEstimator):
                 noise = world.noise(name, step, subjects, mechanism.noise_terms)
                 categorical = isinstance(mechanism, CategoricalMechanism)
                 coupling = {"coupling": world.coupling} if categorical else {}
-                now[name] = mechanism.evaluate(parents, noise, **coupling)
+                place = f"variable {name!r} at step {step}, {type(mechanism).__name__}"
+                with told(place):
+                    now[name] = mechanism.evaluate(parents, noise, **coupling)
                 if self.kinds_[name] is None:
-                    place = f"variable {name!r} at step {step}, {type(mechanism).__name__}"
                     now[name] = as_column(now[name], None, place, len(subjects))
             if action is not None:
                 now[name] = world.value(name, step, subjects, now, before)

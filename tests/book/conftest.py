@@ -1,8 +1,11 @@
-"""A real browser, for the tests of rendered pages."""
+"""A real browser, for the tests of rendered pages; and what executed pages show."""
 
+import re
 import shutil
 
 import pytest
+from bs4 import BeautifulSoup
+from nbformat import NotebookNode
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), ""
@@ -22,3 +25,28 @@ def browser():
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def shown():
+    """Read the table that a cell shows: the name of a row → that of a column → number or text."""
+
+    def read(notebook: NotebookNode, cell: str) -> dict[str, dict[str, float | str]]:
+        (outputs,) = (one.outputs for one in notebook.cells if one.id == cell)
+        html = [one.data["text/html"] for one in outputs if "text/html" in one.get("data", {})]
+        rows = BeautifulSoup(html[-1], "html.parser").select("tr")
+        names = [name.get_text() for name in rows[0].select("th")][1:]
+        table = {}
+        for row in rows[1:]:
+            values = [_as_number(value.get_text()) for value in row.select("td")]
+            if values:
+                labels = [label.get_text() for label in row.select("th")]
+                table[", ".join(labels)] = dict(zip(names[-len(values) :], values, strict=True))
+        return table
+
+    return read
+
+
+def _as_number(text: str) -> float | str:
+    plain = re.sub(r"[\s,\u202f\u2009]", "", text).replace("\N{MINUS SIGN}", "-")
+    return float(plain) if re.fullmatch(r"[-+]?\d+(\.\d*)?(e[-+]?\d+)?|nan", plain) else text

@@ -138,14 +138,19 @@ def test_single_propensities_are_wrong_by_large_factors_in_both_directions(page)
     assert numbers["true_over_estimated_95_percent"].value > 2
 
 
-def test_the_solution_that_hides_a_cause_runs_and_pulls_the_estimate_down(page, people, capsys):
+def test_the_solution_that_hides_a_cause_pulls_the_estimate_down(page, people, shown):
     notebook, numbers = page
-    solutions = "".join(cell.source for cell in notebook.cells if cell["id"] == "known-list")
-    (code,) = re.findall(r"```python\n(.*?)```", solutions, re.DOTALL)
-    names = {"people": people, "Study": Study, "estimate": estimate, "adjustment": "full"}
-    exec(code, names | {"ADJUSTMENT_SETS": ADJUSTMENT_SETS})
-    without = float(capsys.readouterr().out.split()[0])
-    assert without < numbers["estimate_ipww_ato"].value
+    table = shown(notebook, "solution-hidden")
+    known = numbers["estimate_ipww_ato"].value
+    assert table["with last year's income"]["ATO, $"] == round(known)
+    without = table["without it"]["ATO, $"]
+    assert without < known
     fewer = [name for name in ADJUSTMENT_SETS["full"] if name != "income_prev"]
     hidden = replace(Study(people, people, people), adjustment=fewer)
-    assert without == estimate(hidden, ["ipww-ato"], progress=False)["ipww-ato"].ate
+    assert without == round(estimate(hidden, ["ipww-ato"], progress=False)["ipww-ato"].ate)
+
+
+def test_the_solution_on_late_variables_finds_that_one_of_them_moves_the_coefficient(page, shown):
+    late = {name: row["estimate, $"] for name, row in shown(page[0], "solution-late").items()}
+    moved = {name: abs(value - late["nothing"]) for name, value in late.items()}
+    assert moved["workclass"] > 5 * moved["occupation"]

@@ -1,13 +1,15 @@
 """A build runs what is stale, goes on after a failure, and ends with every problem named."""
 
 import json
+import shutil
+import subprocess
 
 import nbformat
 import pytest
 
 from lib.book.building import build, status_table
 from lib.book.editions import load_edition
-from lib.book.running import run_page
+from lib.book.running import run_page, why_stale
 from lib.errors import InputError
 from lib.files import file_lock
 
@@ -58,7 +60,10 @@ def test_the_page_that_took_longest_is_run_first(tiny_book):
     pages = [f"  - {{page: {page}, notebook: sums}}\n" for page in ("new", "short", "long")]
     tiny_book.add_edition("default", "about: x\npages:\n" + "".join(pages))
     for page, seconds in [("short", 0.5), ("long", 40)]:
-        tiny_book.page(page).with_suffix(".json").write_text(json.dumps({"seconds": seconds}))
+        record = {key: "" for key in ("notebook", "started", "command")}
+        record |= {key: {} for key in ("parameters", "versions", "digests", "numbers")}
+        record |= {"status": "complete", "seconds": seconds}
+        tiny_book.page(page).with_suffix(".json").write_text(json.dumps(record))
     assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
 
 
@@ -94,6 +99,29 @@ def test_the_status_table_is_valid_where_values_hold_bars(summed):
     assert row.replace("\\|", "").count("|") == 6
     record = json.loads(summed.runs["total"].output.with_suffix(".json").read_text())
     assert record["command"] == "python -m lib run sums -p title 'a|b'"
+
+
+MARKUP = "a `` b | c\n```\n</script><script>alert(1)</script>\n\n<img src=x onerror=alert(1)> {n}"
+
+
+def test_what_is_typed_is_text_on_the_page_its_box_and_the_status_page(tiny_book):
+    text = json.dumps(MARKUP)
+    tiny_book.add_notebook("sums", f"n: str = {text}\nm: int = 1  # ``` <b>terms</b>", "m")
+    values = "parameters: {m: 2}"
+    tiny_book.add_edition(
+        "default", f"about: x\npages: [start, {{page: t, notebook: sums, {values}}}]"
+    )
+    included = "```{include} executed/default/status_table.md\n```\n"
+    (tiny_book.prose / "start.md").write_text(f"# Start\n\n{included}")
+    assert build(book=tiny_book).problems == []
+    for page in ("index", "start", "t"):
+        text = (tiny_book.built / "default" / f"{page}.html").read_text()
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+        assert "<b>terms" not in text
+    page = (tiny_book.built / "default" / "t.html").read_text()
+    _, _, box = page.partition('<details class="rerun">')
+    assert 0 < box.index('value="2"') < box.index("</form>") < box.index("</details>")
 
 
 def test_the_status_table_shows_the_last_good_run_and_the_failure_since(summed):
@@ -142,3 +170,45 @@ def test_editions_have_a_folder_each_and_a_page_that_failed_is_not_lost(tiny_boo
         assert "Edition course. A &lt;lecture&gt;." in text
         assert "Two &amp; more" in text
     assert "Edition default. A sum." in (default / "small_sum.html").read_text()
+
+
+def test_a_disk_that_is_full_is_named_and_the_earlier_book_stays(tiny_book, monkeypatch):
+    def half_rendered(command, **_):
+        half = tiny_book.built / ".staging" / "default" / "_build" / "html"
+        half.mkdir(parents=True)
+        (half / "index.html").write_text("half")
+        said = "a\nWARNING: Failed to copy a file: OSError(28, 'No space left on device')\nb"
+        return subprocess.CompletedProcess(command, 1, said, "")
+
+    def copied(source, path):
+        raise OSError(28, "No space left on device", path)
+
+    page = tiny_book.built / "default" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("whole")
+    for module, name, function in (
+        (subprocess, "run", half_rendered),
+        (shutil, "copyfile", copied),
+    ):
+        monkeypatch.setattr(module, name, function)
+        with pytest.raises(InputError) as refused:
+            build(book=tiny_book)
+        assert str(tiny_book.built / ".staging" / "default") in str(refused.value)
+        assert str(refused.value).endswith(" cannot be written: No space left on device")
+        assert page.read_text() == "whole"
+
+
+def test_a_disk_that_is_full_leaves_the_earlier_page(tiny_book, monkeypatch):
+    build(render=False, book=tiny_book)
+    page, (run,) = tiny_book.page("small_sum"), load_edition("default", tiny_book).runs.values()
+    before = page.read_bytes()
+    tiny_book.add_notebook("sums", "n: int = 3\ntitle: str = 'Sum'", "print(title, n)")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(nbformat, "write", full)
+    (problem,) = build(render=False, book=tiny_book).problems
+    assert problem == f"{page} cannot be written: No space left on device"
+    assert page.read_bytes() == before
+    assert why_stale(run) == "notebook changed"

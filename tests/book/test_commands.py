@@ -72,8 +72,12 @@ def test_each_command_has_help(command, capsys):
         ),
         (
             ["run", "sums", "-o", "../notebooks/sums.ipynb"],
-            "error: the output must have another name than the notebook itself: "
+            "error: the output must have another name than what is read: "
             "found '{root}/notebooks/sums.ipynb'",
+        ),
+        (
+            ["run", "sums", "-p", "title", "../sums.json", "-o", "../sums.ipynb"],
+            "error: the output must have another name than what is read: found '{root}/sums.json'",
         ),
         (
             ["run", "sums", "-p", "n", "1", "-p", "n", "2"],
@@ -119,6 +123,22 @@ def test_what_breaks_a_rule_is_told_in_one_line_and_nothing_is_written(
     assert main(arguments) == 2
     assert capsys.readouterr().err == message.format(root=book.root.resolve()) + "\n"
     assert sorted(book.root.rglob("*")) == before
+
+
+def test_a_file_that_is_no_run_record_is_not_taken_for_one(book, capsys):
+    Path("out.json").write_text('{"mine": 1}')
+    assert main(["run", "sums", "-o", "out.ipynb"]) == 2
+    assert "in place of an earlier one only: found 'out.json'" in capsys.readouterr().err
+    assert Path("out.json").read_text() == '{"mine": 1}'
+
+
+def test_a_sample_does_not_replace_its_table(garden, capsys):
+    pd.read_csv("plants.csv").to_parquet("plants.parquet")
+    before = Path("plants.parquet").read_bytes()
+    arguments = ["--table", "plants.parquet", "-n", "5", "-o", "./plants.parquet"]
+    assert main(["sample", "garden.yml", *arguments]) == 2
+    assert "must have another name than the table" in capsys.readouterr().err
+    assert Path("plants.parquet").read_bytes() == before
 
 
 def test_an_unwritable_folder_is_named(book, capsys):

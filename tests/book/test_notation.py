@@ -19,7 +19,7 @@ _LAYOUT |= {"bigl", "bigr", "lvert", "rvert", "frac", "sqrt", "cdot", "times", "
 _LAYOUT |= {"mathrm", "mathbb", "mathbf", "operatorname"}
 _TOKEN = re.compile(
     r"\\(?:mathrm|mathbb|mathbf|operatorname)\{(?P<name>\w+)\}"
-    r"|\\(?P<macro>[A-Za-z]+)|(?P<letter>[A-Za-z]|:=|')|(?P<other>[\d.]+|_|[^\s\w\\&,;!])"
+    r"|\\(?P<macro>[A-Za-z]+)|(?P<letter>do(?=\()|[A-Za-z]|:=|')|(?P<other>[\d.]+|_|[^\s\w\\&,;!])"
 )
 
 

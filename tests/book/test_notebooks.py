@@ -1,5 +1,6 @@
 """Every notebook runs with values that are not its defaults, and its source is in order."""
 
+import ast
 import json
 import math
 import re
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 
 from lib.book.editions import Book, Run
 from lib.book.parameters import Parameter, read_notebook, read_parameters
 from lib.book.running import run_page
+from lib.income import SPECIFICATIONS
 
 #: Small, and away from the defaults, so that a value that a notebook holds fast shows.
 SMALL = {
@@ -196,6 +199,13 @@ def test_notebook_runs_with_small_values(notebook, tmp_path):
     assert {name: shown[name].default for name in SMALL[notebook]} == SMALL[notebook]
     cells = nbformat.read(output, 4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
+    frames = [
+        cell.id
+        for cell in code
+        for result in cell.outputs
+        if 'class="dataframe"' in result.get("data", {}).get("text/html", "")
+    ]
+    assert frames == [], "a table that is not typeset"
     figures = [
         (cell, data)
         for cell in code
@@ -203,7 +213,9 @@ def test_notebook_runs_with_small_values(notebook, tmp_path):
         if any(kind.startswith("image/") for kind in data)
     ]
     assert figures
-    for cell, _ in figures:
+    for cell, data in figures:
+        # Pages show the SVG; Jupyter shows no SVG of a notebook that it does not trust.
+        assert {"image/svg+xml", "image/png"} <= {*data}
         assert cell.metadata["mystnb"]["figure"]["caption"], "a figure without a caption"
         assert cell.metadata["mystnb"]["image"]["alt"], "a figure without a text for the blind"
     marks = [
@@ -224,6 +236,35 @@ def test_source_holds_no_results(path):
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         assert not cell.get("outputs")
         assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_cell_names_a_colour(path):
+    """What has a name has its colour in the whole book: see `COLOUR_OF` of `lib.plots`."""
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type == "code":
+            assert not re.search(r"""["']colou?r["']:|COLOURS|#[0-9A-Fa-f]{6}""", cell.source)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_variables_stand_in_the_order_of_the_specification(path):
+    specification = (SPECIFICATIONS / "income_scm_1.0.yml").read_text(encoding="utf-8")
+    order = [*yaml.safe_load(specification)["variables"]]
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", []):
+            for node in ast.walk(ast.parse(cell.source)):
+                values = getattr(node, "elts", None) or getattr(node, "keys", None) or []
+                named = [value.value for value in values if isinstance(value, ast.Constant)]
+                if {*named} <= {*order}:
+                    assert named == sorted(named, key=order.index), f"in cell {cell.id}"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_line_of_code_is_wider_than_a_page(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = (cell for cell in cells if cell["cell_type"] == "code")
+    lines = (line.rstrip("\n") for cell in code for line in cell["source"])
+    assert [line for line in lines if len(line) > 79] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

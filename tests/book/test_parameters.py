@@ -1,5 +1,10 @@
 """Parameters are read as written, checked by type, and written back in place."""
 
+import ast
+import contextlib
+import datetime
+import math
+
 import pytest
 
 from lib.book.parameters import Parameter, as_source, checked, read_parameters, with_values
@@ -52,6 +57,10 @@ def test_cell_is_read_in_order_with_types_defaults_and_meaning():
         ("n: int = 'five'", "parameter 'n' is 'five': expected int"),
         ("n: integer = 5", "parameter 'n' has the unknown type 'integer'"),
         ("n: int = ", "the parameters cell is no Python"),
+        ("n: int = " + "[" * 300, "the parameters cell is no Python"),
+        ("n: int = " + "-" * 100_000 + "1", "the parameters cell is no Python"),
+        ("n: int = " + "9" * 5_000, "the parameters cell is no Python"),
+        ("n: float = 1e999", "parameter 'n' is inf: expected float"),
     ],
 )
 def test_a_cell_that_breaks_the_rules_is_refused(source, message):
@@ -101,12 +110,72 @@ def test_text_is_read_by_the_annotated_type(annotation, text, value):
         ("float", True),
         ("list[int]", [1, "2"]),
         ("Literal['ate', 'cate']", "att"),
+        ("float", math.nan),
+        ("float | None", math.inf),
+        ("list[list[float]]", [[1.0, math.nan]]),
+        ("dict", {"a": math.nan}),
+        ("Any", [-math.inf]),
+        ("Any", datetime.date(2001, 9, 9)),
+        ("str", "\ud800"),
     ],
 )
 def test_values_of_other_types_are_refused(annotation, value):
     with pytest.raises(InputError) as refusal:
         Parameter("x", annotation, None).check(value)
     assert str(refusal.value) == f"parameter 'x' is {value!r}: expected {annotation}"
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "print('evaluated')",
+        "list['print(1)']",
+        "'print(1)'",
+        "9**9**9",
+        "[int for int in ()]",
+        "int.__class__",
+        "(lambda: int)()",
+        "Literal[print(1)]",
+        "1",
+        "()",
+        "int | 1",
+        "list[" * 50 + "int" + "]" * 50 + "(1)",
+        "list[" * 5_000,
+    ],
+)
+def test_an_annotation_is_read_and_not_evaluated(annotation, capsys):
+    with pytest.raises(InputError, match=r"^parameter 'x' has the unknown type"):
+        Parameter("x", annotation, None).check(1)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        ("Literal[1, -2, 'a', None]", -2),
+        ("Literal['a'] | int | None", None),
+        ("Union[int, str]", "a"),
+        ("tuple[float, ...]", (1.0, 2.0)),
+        ("dict[str, list[int] | bool]", {"a": [1], "b": True}),
+        ("None | Any", None),
+    ],
+)
+def test_every_way_to_write_a_type_is_read(annotation, value):
+    assert Parameter("x", annotation, None).check(value) == value
+
+
+@pytest.mark.parametrize("annotation", ["int", "float", "list[str]", "dict", "int | None"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2001-99-99", ".nan", "-.inf", "1e999", "!!float x", "&a [*a]", "\0", "\ud800"),
+        *("[" * 300, "{a: " * 300, "-" * 100_000 + "1", "9" * 5_000),
+    ],
+)
+def test_whatever_is_typed_is_read_or_refused_in_one_sentence(annotation, text):
+    with contextlib.suppress(InputError):
+        value = Parameter("seed", annotation, None).parse(text)
+        assert ast.literal_eval(repr(value)) == value
 
 
 def test_text_that_fits_no_reading_is_shown_as_typed():

@@ -8,6 +8,7 @@ import re
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 
 from lib.book.editions import BOOK
@@ -35,6 +36,8 @@ class Chapter:
             if "parameters" in cell.metadata.get("tags", []):
                 assert values.keys() <= self.names.keys()
                 self.names |= values
+            if "typeset" in self.names:
+                self.names["typeset"] = lambda table, *_, **__: table  # looked at as data
 
     def __getitem__(self, name: str):
         return self.names[name]
@@ -62,8 +65,10 @@ def test_seeing_is_doing_and_the_pns_is_the_ate(exact):
 
 
 def test_samples_come_near_the_exact_quantities(exact):
-    both = exact.ended["code-09"].drop(["PN", "PS"])
-    assert (both["sampled"] - both["exact"]).abs().max() < 5 * 0.5 / 1_000**0.5
+    sampled, known = (pd.Series(one).drop(["PN", "PS"]) for one in exact["both"].values())
+    assert (
+        sampled - known
+    ).abs().max() < 5 * 0.5 / 800**0.5  # a fifth, at least, is conditioned on
 
 
 def test_a_pair_follows_less_often_than_any_pair_within_it(exact):
@@ -78,7 +83,7 @@ def test_a_pair_follows_less_often_than_any_pair_within_it(exact):
 
 
 def test_the_product_is_the_same_along_every_path(exact):
-    products = exact.ended["code-13"]["product of PNS"]
+    products = [exact["composed"](exact["quantities"], path) for path in exact["paths"]]
     assert len(products) == 4
     assert np.ptp(products) < 1e-15
 

@@ -25,7 +25,7 @@ table = pd.DataFrame(
     {"n": [n, 2], "share": [1 / 3, None], "level": ["None", "a, b"]},
     index=pd.Index(["x", "y"], name="who"),
 )
-record("shares", table)
+record("shares", table, digits={"share": 2})
 print("after")
 """
 
@@ -64,8 +64,8 @@ def test_a_mark_shows_the_table_and_holds_six_digits(kept):
     text = 'who,n,share,level\nx,10,0.333333,None\ny,2,,"a, b"\n'
     assert shown.metadata == {"recorded": {"name": "shares", "text/csv": text}}
     assert set(shown.data) == {"text/html", "text/plain"}, "all that the renderer knows"
-    assert '<table border="1" class="dataframe">' in shown.data["text/html"]
-    assert shown.data["text/plain"].splitlines()[0].split() == ["n", "share", "level"]
+    assert '<td class="number">0.33</td>\n<td>None</td>' in shown.data["text/html"]
+    assert shown.data["text/plain"].splitlines()[0].split() == ["who", "n", "share", "level"]
     assert after.text == "after\n"
 
 
@@ -88,14 +88,14 @@ def test_what_is_kept_is_table_and_run_record_and_nothing_of_this_machine(kept):
 def test_it_is_read_as_it_was_under_a_label_that_says_how_it_came_to_be(kept):
     found = recorded.recorded("big", "shares", index="who")
     ((label, table),) = found.items()
-    assert label.startswith("n = 50,000, recorded 20")
+    assert label.startswith("n = 50\u202f000, recorded 20")
     expected = pd.DataFrame(
         {"n": [10, 2], "share": [0.333333, np.nan], "level": ["None", "a, b"]},
         index=pd.Index(["x", "y"], name="who"),
     )
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
     said = found._repr_markdown_()
-    assert said.startswith("Another run, n = 50,000, recorded 20")
+    assert said.startswith("Another run, n = 50\u202f000, recorded 20")
     assert ": `python -m lib run marks -p n_samples 50_000` repeats it, in " in said
     both = pd.concat({"this run": table, **found}, axis=1)
     assert list(both.columns.get_level_values(0).unique()) == ["this run", label]
@@ -154,12 +154,12 @@ def test_a_standard_error_may_be_missing_but_not_infinite(monkeypatch):
     [
         (Number(640.0), "640"),
         (Number(0.0), "0"),
-        (Number(12_345.0, "US dollars"), "12,345 US dollars"),
+        (Number(12_345.0, "US dollars"), "12\u202f345 US dollars"),
         (Number(0.123456), "0.1235"),
-        (Number(-4816.3, "US dollars", 61.2), "-4,816 ± 61 US dollars"),
+        (Number(-4816.3, "US dollars", 61.2), "−4\u202f816 ± 61 US dollars"),
         (Number(3.0, standard_error=0.25), "3.00 ± 0.25"),
         (Number(100.0, "%", 0.0), "100 ± 0 %"),
-        (Number(0.0, standard_error=0.01), "0.000 ± 0.010"),
+        (Number(-0.0004, standard_error=0.01), "0.000 ± 0.010"),
     ],
 )
 def test_a_number_is_told_as_surely_as_it_is_known(number, text):

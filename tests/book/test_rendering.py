@@ -51,8 +51,25 @@ def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
         for text in [*site.pages.values(), site.files["downloads/sums.ipynb"].decode()]
     ]
     own, other, download = headings
-    assert own == "# sums of 3\n{n}"
+    assert own == "# sums\n{n}"
     assert other == download == "# A \\1 & more\n{n}"
+
+
+def test_imports_are_folded_on_the_page_and_not_in_downloads(tiny_book):
+    path = tiny_book.notebook("sums")
+    notebook = nbformat.read(path, 4)
+    notebook.cells.append(nbformat.v4.new_code_cell("import math", metadata={"tags": ["imports"]}))
+    nbformat.write(notebook, path)
+    run = Run(path, tiny_book.page("sums"), {}, book=tiny_book)
+    run_page(run)
+    site = Site(tiny_book.built, "", book=tiny_book)
+    site.add("sums", run, "a test")
+    page = nbformat.reads(site.pages["sums.ipynb"], 4).cells[-1]
+    assert page.source == "import math"
+    assert page.metadata["tags"] == ["hide-input"]
+    assert page.metadata["mystnb"]["code_prompt_show"] == "Imports"
+    download = nbformat.reads(site.files["downloads/sums.ipynb"].decode(), 4).cells[-1]
+    assert download.metadata["tags"] == ["imports"]
 
 
 def test_code_of_a_notebook_is_left_alone(staged):

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def cell_outputs(path: Path) -> list:
 def test_a_page_shows_its_values_and_results(page_run):
     _, output, _ = page_run
     notebook = nbformat.read(output, 4)
-    assert notebook.cells[0].source == "# sums of 5\n{n}", "the title alone takes values"
+    assert notebook.cells[0].source == "# sums\n{n}"
     assert notebook.cells[1].source == "n: int = 5  # terms\ntitle: str = 'Sum'"
     assert cell_outputs(output)[0].text == "Sum 10\n"
     assert len(notebook.cells) == 3, "papermill added no cell of its own"
@@ -169,7 +170,7 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
 
 def test_a_notebook_is_never_its_own_output(tiny_book):
     path = tiny_book.notebook("sums")
-    with pytest.raises(InputError, match="another name than the notebook itself"):
+    with pytest.raises(InputError, match="another name than what is read"):
         Run(path, path, book=tiny_book)
 
 
@@ -238,6 +239,24 @@ def test_nothing_goes_on_after_the_command_is_killed(slow_run):
     process.wait()
     wait_for(lambda: ended(kernel))
     assert (executed / "slow.ipynb").read_text() == "good"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files of kernels stand elsewhere there")
+def test_what_a_killed_command_leaves_of_its_kernel_goes_with_the_next(tiny_book, monkeypatch):
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tiny_book.root / "runtime"))
+    seen = "from ipykernel.connect import get_connection_file\nget_connection_file()"
+    run = Run(tiny_book.add_notebook("where", "", seen), book=tiny_book)
+    run.output.parent.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as folder:  # sockets need short names
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        left = Path(folder) / f".partial.{2**31 - 1}.12345678.kernel"
+        left.mkdir()
+        (left / "kernel.json").write_text("{}")
+        run_page(run)
+        (found,) = cell_outputs(run.output)
+        assert f"{folder}/.partial.{os.getpid()}." in found.data["text/plain"]
+        assert os.listdir(folder) == []
+    assert not list(tiny_book.root.glob("runtime/*"))
 
 
 def ended(process: psutil.Process) -> bool:

@@ -1,5 +1,7 @@
 """A sweep gives its whole grid, whatever happened on the way; a comparison says what differs."""
 
+import base64
+import json
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import pytest
 from lib import ROOT
 from lib.book import runs
 from lib.book.editions import Run
-from lib.book.running import execute
+from lib.book.running import execute, why_stale
 from lib.book.runs import compare, curves, find_runs, show, sweep
 from lib.errors import InputError
 
@@ -51,7 +53,7 @@ def test_a_sweep_tabulates_the_numbers_of_every_combination(book):
     assert set(totals["unit"]) == {"apples"} and set(totals["standard_error"]) == {0.5}
     page = (folder / "index.html").read_text()
     assert "was run 4 times" in page and "total" in page
-    assert (folder / "sweep.png").stat().st_size > 5_000
+    assert (folder / "sweep.svg").stat().st_size > 5_000
     listed = (book.runs / "index.html").read_text()
     assert listed.count("total: 4.00 ± 0.50 apples") == 1
     assert "sweep,totals" in listed
@@ -163,11 +165,59 @@ def test_a_comparison_says_what_differs_in_and_out(book):
         compare([pair[0].page, str(pair[0].output.parent)], book)
 
 
-def test_a_damaged_record_is_as_none(book):
+def test_a_comparison_has_figures_of_either_kind(book, monkeypatch):
+    pair = [Run(book.notebook("totals"), values={"n": n, "seed": 2}, book=book) for n in (100, 103)]
+    assert execute(pair) == []
+    drawing, image = "<svg>α</svg>", base64.b64encode(b"points").decode()
+    both = {"image/svg+xml": drawing, "image/png": image}
+    for run, data in zip(pair, [both, {"image/png": image}], strict=True):
+        executed = nbformat.read(run.output, 4)
+        shown = nbformat.v4.new_output("execute_result", data)
+        for figure in ({"name": "fig-total", "caption": "Totals."}, {"caption": "No name."}):
+            about = {"mystnb": {"figure": figure, "image": {"alt": "A line."}}}
+            cell = nbformat.v4.new_code_cell(outputs=[shown], metadata=about, id=f"n{len(figure)}")
+            executed.cells.append(cell)
+        nbformat.write(executed, run.output)
+    given = {}
+    monkeypatch.setattr(runs, "show", lambda *_, **options: given.update(options) or [])
+    folder, _ = compare([run.page for run in pair], book)
+    assert given["files"] == {
+        f"{folder.name}/fig-total-1.svg": drawing.encode(),
+        f"{folder.name}/fig-total-2.png": b"points",
+        f"{folder.name}/n1-1.svg": drawing.encode(),
+        f"{folder.name}/n1-2.png": b"points",
+    }
+    assert 'src="fig-total-1.svg"' in given["pages"][folder.name]
+
+
+def spoiled(record: dict) -> list:
+    """Return what is JSON and no run record."""
+    read = record.keys() - {"page", "stderr"}
+    fields = [{name: record[name] for name in record if name != field} for field in read]
+    typed = [record | {field: [[record[field]]]} for field in read]
+    odd = [{"n": 3}, {"n": {"unit": ""}}, {"n": {"value": None}}]
+    numbers = [record | {"numbers": each} for each in odd]
+    return [{}, [], [record], None, 3, "a", *fields, *typed, *numbers]
+
+
+def test_a_damaged_record_is_as_none(book, unrendered):
     run = Run(book.notebook("totals"), book=book)
     assert execute([run]) == []
-    run.output.with_suffix(".json").write_text("{")
-    assert find_runs(book) == {}
+    path = run.output.with_suffix(".json")
+    whole = path.read_text()
+    damaged = ["{", "\ud800", "[" * 100_000, '{"seconds": ' + "9" * 5_000 + "}"]
+    for text in [*damaged, *map(json.dumps, spoiled(json.loads(whole)))]:
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        assert find_runs(book) == {}, text
+        assert why_stale(run) == "not run yet"
+    path.write_text(whole)
+    (path.parent / "zzz.json").write_text("{}")
+    assert list(find_runs(book)) == ["totals"]
+
+
+def test_where_all_records_are_damaged_the_list_says_that_there_is_none(book):
+    (book.runs / "totals").mkdir(parents=True)
+    (book.runs / "totals" / "totals.json").write_text("{}")
     assert show(book) == []
     assert "There is none yet" in (book.runs / "index.html").read_text()
 

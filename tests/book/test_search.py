@@ -103,12 +103,13 @@ def test_page_without_sections_has_none():
 @pytest.mark.parametrize(
     ("query", "marks"),
     [
-        ("40 919", ["40 919"]),
-        ("40,919", ["40 919"]),
-        ("$40919", ["40 919"]),
+        ("40 919", ["40\u202f919"]),
+        ("40,919", ["40\u202f919"]),
+        ("$40919", ["40\u202f919"]),
         ("1250", ["1,250"]),
         ("50000", ["50{,}000"]),
         ("250", None),  # a part of a number
+        ("919", None),
         ("0.05", ["0.05"]),
         ("ate", ["ATE"]),  # and not in "estimate"
         ("back door", ["back-door"]),

@@ -13,8 +13,6 @@ import pytest
 from lib.book.editions import BOOK, Run
 from lib.book.running import run_page
 
-SOLUTION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
 VALUES = {
     "one effect": {"heterogeneity": 0.0, "n_samples": 20_000, "n_studies": 40, "seed": 3},
     "two effects": {
@@ -57,19 +55,14 @@ class Page:
 
 @pytest.fixture(scope="module", params=VALUES)
 def page(request, tmp_path_factory):
-    """Run the chapter once, the code of its solutions among its cells."""
-    notebook = nbformat.read(BOOK.notebook("theory"), 4)
-    for cell in list(notebook.cells):
-        if cell.cell_type == "markdown":
-            solutions = map(nbformat.v4.new_code_cell, SOLUTION.findall(cell.source))
-            notebook.cells.extend(solutions)
-    assert len(notebook.cells[-1].source) > 50, "solutions are found"
-    folder = tmp_path_factory.mktemp("theory")
-    nbformat.write(notebook, folder / "theory.ipynb")
-    run = Run(folder / "theory.ipynb", folder / "page.ipynb", VALUES[request.param])
-    record = run_page(run)
-    outputs = [cell.get("outputs", []) for cell in nbformat.read(run.output, 4).cells]
-    return Page(record, [one.text for some in outputs for one in some if "text" in one])
+    """Run the chapter once, its solutions among its cells."""
+    output = tmp_path_factory.mktemp("theory") / "theory.ipynb"
+    record = run_page(Run(BOOK.notebook("theory"), output, VALUES[request.param]))
+    assert record["status"] == "complete"
+    cells = nbformat.read(output, 4).cells
+    solutions = [cell for cell in cells if "solution" in cell.metadata.get("tags", [])]
+    printed = ["".join(one.text for one in cell.outputs) for cell in solutions]
+    return Page(record, printed)
 
 
 def test_potential_outcomes_are_consistent_and_groups_are_exchangeable_within_levels(page):
@@ -89,6 +82,11 @@ def test_with_interference_a_trial_and_a_policy_find_two_effects(page):
 def test_each_way_finds_the_average_over_everybody(page, way):
     page.near(way, 12_000)
     assert page.numbers[way]["standard_error"] < 1_500, "a bound that says something"
+
+
+def test_horvitz_and_thompson_have_the_largest_standard_error(page):
+    ways = ["standardized", "horvitz_thompson", "hajek", "regression"]
+    assert max(ways, key=lambda way: page.numbers[way]["standard_error"]) == "horvitz_thompson"
 
 
 def test_table_regression_and_weights_by_shares_are_one_number(page):
@@ -176,7 +174,12 @@ def test_pns_lies_within_its_bounds_and_depends_on_the_coupling(page):
 
 
 def test_solutions_print_what_they_say(page):
-    school, treated, cancelled, zero, front_door = page.printed
+    lottery, school, treated, cancelled, zero, front_door = page.printed
+    (seen, seen_error), (bias, bias_error) = (
+        map(int, re.findall(r"-?\d+", line)) for line in lottery.splitlines()
+    )
+    assert seen == pytest.approx(12_000, abs=4 * seen_error)
+    assert bias == pytest.approx(0, abs=4 * bias_error)
     assert re.findall("True|False", school) == ["True", "False", "True"]
     found, truth = map(int, treated.split())
     assert truth == round(page.att)

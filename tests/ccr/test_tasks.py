@@ -202,9 +202,19 @@ def test_a_failure_while_writing_leaves_the_old_files(tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_a_set_is_replaced_with_what_was_published_of_it(tmp_path):
+    generate("candy_party", n_tasks=2, n_samples=5).to_parquet(tmp_path / "set")
+    (tmp_path / "set" / "croissant.json").write_text("{}")
+    generate("candy_party", n_tasks=1, n_samples=5).to_parquet(tmp_path / "set")
+    assert sorted(path.stem for path in (tmp_path / "set").iterdir()) == sorted(TABLES)
+    (tmp_path / "set" / "mine.txt").write_text("")
+    with pytest.raises(InputError, match="may hold only what is written there again"):
+        generate("candy_party", n_samples=1).to_parquet(tmp_path / "set")
+
+
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(InputError, match="taken cannot be written: File exists"):
+    with pytest.raises(InputError, match="taken cannot be written: it is there, and is no folder"):
         generate("candy_party", n_samples=1).to_parquet(tmp_path / "taken")
 
 
@@ -251,6 +261,12 @@ def test_writing_takes_the_memory_of_one_task(tmp_path):
     (kept_of_few, few), (kept_of_many, many) = most(10), most(40)
     assert many < 1.3 * few
     assert kept_of_many - kept_of_few < 0.5 * few
+
+
+def test_to_count_and_to_yield_prompts_keeps_no_labels():
+    made = generate("candy_party", n_tasks=2, n_samples=5)
+    assert len(list(made.prompts())) == len(made)
+    assert all("labels" not in vars(task) for task in made.tasks)
 
 
 @pytest.mark.parametrize("theme", themes())

@@ -220,7 +220,7 @@ def test_benchmark_is_a_function_and_hides_no_module():
 
 
 def test_results_are_kept_as_they_finish(tables, monkeypatch):
-    class Interrupted(Exception):
+    class Interrupted(KeyboardInterrupt):
         pass
 
     fitted, fit_s, fit_t = [], SLearner.fit, TLearner.fit
@@ -351,3 +351,67 @@ def test_estimators_of_a_file_of_ones_own_are_all_of_it(tables):
 def test_a_misspelt_argument_is_refused_by_its_name(tables):
     with pytest.raises(InputError, match="argument 'adjustement' is unknown: expected"):
         benchmark(*tables, adjustement="full")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"base_estimator": "ridge", "base_estimator__alpha": -1},
+            "The 'alpha' parameter of Ridge",
+        ),
+        (
+            {"base_estimator": "ridge", "base_estimator__alpha": [1, "x"]},
+            "The 'alpha' parameter of",
+        ),
+        (
+            {"base_estimator": "ridge", "base_estimator__alpha": [np.nan]},
+            "The 'alpha' parameter of",
+        ),
+        (
+            {"base_estimator": "ridge", "base_estimator__alpha": {"a": 1}},
+            "float.. argument must be",
+        ),
+        (
+            {"base_estimator": "xgbr", "base_estimator__max_depth": "deep"},
+            "Invalid Parameter format",
+        ),
+    ],
+)
+def test_a_setting_that_a_learner_refuses_names_the_estimator(tables, keys, message):
+    file = {"estimators": {"s": {"estimator": "S-learner", **keys}}}
+    for options in ({}, {"choose": "once"}):
+        with pytest.raises(InputError, match=f"^estimator 's': {message}") as refused:
+            benchmark(*tables, estimators=["s"], grids=file, **OPTIONS, **options)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_penalty_below_zero_is_refused_in_one_sentence(tables):
+    ipw = {"estimator": "IPWEstimator", "base_estimator": "lr", "base_estimator__C": -1}
+    with pytest.raises(InputError, match=r"^estimator 'ipw': The 'C' parameter of Logistic"):
+        benchmark(*tables, estimators=["ipw"], grids={"estimators": {"ipw": ipw}}, **OPTIONS)
+
+
+def test_an_arm_of_four_is_estimated_or_refused_in_one_sentence(tables):
+    seen, *others = tables
+    arms = sorted(seen["studies"].unique())
+    few = pd.concat([seen[seen["studies"] == arms[0]], seen[seen["studies"] == arms[1]].head(4)])
+    for name in ("ipw", "match", "t", "s-trees"):
+        try:
+            table = benchmark(few, *others, estimators=[name], grids=GRIDS, **OPTIONS)
+        except InputError as error:
+            assert "found" in str(error)
+        else:
+            assert table.query("metric == 'ATE'")["value"].notna().all()
+
+
+@pytest.mark.parametrize("options", [{"estimators": []}, {"grids": {"estimators": {}}}])
+def test_a_benchmark_of_no_estimator_is_refused(tables, options):
+    with pytest.raises(InputError, match=r"a benchmark needs an estimator: found \[\]"):
+        benchmark(*tables, **OPTIONS, **options)
+
+
+@pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 0.5}, {"bootstraps": -1}])
+def test_what_is_no_count_is_refused(tables, options):
+    with pytest.raises(InputError, match="must be a whole number of at least 0"):
+        benchmark(*tables, estimators=["t"], grids=GRIDS, **OPTIONS | options)

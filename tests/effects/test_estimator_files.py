@@ -136,6 +136,9 @@ def test_a_slot_of_dml_that_has_an_unknown_name_is_linear_and_said_so():
         ({"estimator": "no_such_module:Mine"}, "cannot be loaded"),
         ({"estimator": "lib.effects.study:NoSuch"}, "cannot be loaded"),
         ({"estimator": "lib.errors:InputError"}, "must have a method fit"),
+        ({"estimator": ":"}, "cannot be loaded"),
+        ({"estimator": "sklearn.linear_model:Ridge", "beta": 1}, "cannot be made"),
+        ({"estimator": "S-learner", "base_estimator": "ridge", 3: 4}, "and text for keys: found"),
     ],
 )
 def test_what_is_refused(entry, message):
@@ -258,8 +261,22 @@ def test_every_setting_is_an_entry_of_its_own():
     assert len(every_setting("t-rfr")["estimators"]) == 25, "of both arms"
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        *(None, 3, [], {}, {"estimators": []}, {"estimators": {"s": None}}),
+        *({"estimators": {}, "selection": [1]}, {"estimators": {}, "experiment": "x"}),
+    ],
+)
+def test_what_is_no_estimator_file_is_refused_in_one_sentence(file):
+    for read in (read_estimators, read_experiment):
+        with pytest.raises(InputError, match=r"must (have|be) a mapping"):
+            read(file)
+
+
 def test_other_libraries_are_imported_only_if_they_are_asked_for():
-    entries = {"mine": {"estimator": "MatchingEstimator"}, "theirs": {"estimator": "nowhere:At"}}
+    theirs = {"estimator": "nowhere:At", "bootstrap": 20}
+    entries = {"mine": {"estimator": "MatchingEstimator"}, "theirs": theirs}
     assert list(read_estimators({"estimators": entries}, ["mine"])) == ["mine"]
     with pytest.raises(InputError, match="'theirs': nowhere:At cannot be loaded"):
         read_estimators({"estimators": entries}, ["theirs"])

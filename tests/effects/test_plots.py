@@ -30,17 +30,20 @@ def test_the_best_estimator_is_at_the_top(metrics):
     names = {"s": "S-learner", "t": "T-learner", "m": "Matching"}
     r2 = plots.ranking(runs, "R²", "share", names, line={"ceiling": 0.4}).axes[0]
     assert tick_labels(r2) == ["T-learner", "S-learner"]
-    assert r2.lines[0].get_label() == "ceiling" and set(r2.lines[0].get_xdata()) == {0.4}
+    assert [text.get_text() for text in r2.texts] == ["ceiling"]
+    assert set(r2.lines[0].get_xdata()) == {0.4}
     error = plots.ranking(runs, "AE", "dollars", names)
     assert tick_labels(error.axes[0]) == ["S-learner", "Matching", "T-learner"]
-    assert error.get_supxlabel() == "dollars"
+    assert error.axes[0].get_xlabel() == "dollars"
 
 
 def test_published_metrics_stand_in_the_rows_of_this_run(metrics):
     paper = pd.DataFrame({"estimator": [*"xts"], "metric": "R²", "value": [0.9, 0.25, 0.2]})
     axes = plots.ranking({"this run": metrics, "paper": paper}, "R²", "share").axes[0]
     assert tick_labels(axes) == ["t", "s"]
-    assert dots(axes) == {"this run": [[0.3, 0], [0.1, 1]], "paper": [[0.25, 0], [0.2, 1]]}
+    found = dots(axes)
+    assert found["this run"] == [[0.3, -0.15], [0.1, 0.85]]
+    assert found["paper"] == [[0.25, 0.15], [0.2, 1.15]]
 
 
 def test_coverage_is_a_percentage_with_its_monte_carlo_interval():
@@ -73,7 +76,7 @@ def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
     assert -10 < axes.get_ylim()[0] < 0.8 and 2.4 < axes.get_ylim()[1] < 10
     (ranges,) = axes.containers[1][2]
     np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.1 * NORMAL, 1 + 0.1 * NORMAL])
-    assert figure.get_supxlabel() == "level" and axes.get_ylabel() == "mean effect, US dollars"
+    assert axes.get_xlabel() == "level" and axes.get_ylabel() == "mean effect, US dollars"
 
 
 def test_choices_are_ordered_by_each_criterion_and_the_first_has_a_ring():
@@ -101,8 +104,8 @@ def test_regrets_are_those_of_every_study_and_their_means():
     axes = plots.regrets([first, second], means).axes[0]
     assert tick_labels(axes) == ["R-loss", "plug-in"]
     found = dots(axes)
-    np.testing.assert_allclose(found["mean, 95 % interval"], [[0.15, 0], [0.4, 1]])
-    assert found["one study"] == [[0.1, 0], [0.3, 1], [0.2, 0], [0.5, 1]]
+    np.testing.assert_allclose(found["mean, 95 % interval"], [[0.15, -0.15], [0.4, 0.85]])
+    assert found["one study"] == [[0.1, 0.15], [0.3, 1.15], [0.2, 0.15], [0.5, 1.15]]
 
 
 def test_a_run_without_the_metric_leaves_the_order_to_the_next():

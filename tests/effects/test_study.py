@@ -129,6 +129,28 @@ def broken(change):
             {"truth": np.zeros(3)},
             r"one effect a test subject, 4: found \(3,\)",
         ),
+        (
+            lambda s, c, t: (pd.concat([s, s["age"]], axis=1), c, t),
+            {},
+            r"each observational column may be given once: found 'age'",
+        ),
+        (
+            lambda s, c, t: (s, pd.concat([c, c["income"]], axis=1), t),
+            {},
+            r"each control column may be given once: found 'income'",
+        ),
+        (
+            lambda s, c, t: (s, c, t),
+            {"adjustment": ["age", "age"]},
+            r"each covariate may be given once: found 'age'",
+        ),
+        (lambda s, c, t: (s, c, t), {"adjustment": 3}, "name at least one covariate: found 3"),
+        (lambda s, c, t: (s, c, t), {"arms": "no"}, "the arms must be two levels: found 'no'"),
+        (
+            lambda s, c, t: (s.assign(age=[[1]] * 4), c, t),
+            {},
+            "'age' must hold numbers, or text, or truth values, .*: found float, list",
+        ),
         (lambda s, c, t: ("seen.pickle", c, t), {}, "ending '.pickle' is unknown"),
         (lambda s, c, t: ("seen.csv", c, t), {}, "does not exist"),
     ],

@@ -128,9 +128,10 @@ def test_cells_show_what_is_known_and_rows_are_those_of_the_first_cohort():
     )
     table = side_by_side({"first": first, "second": second})
     assert table.index.tolist() == [("subjects", ""), ("sex", "Male"), ("age", "")]
-    assert table["first"].tolist() == ["30,162", "20,380 (67.6 %)", "38.4"]
+    assert table["first"].tolist() == ["30\u202f162", "20\u202f380 (67.6 %)", "38.4"]
     assert table["second"].tolist() == ["", "67.6 %", ""]
-    assert side_by_side({"second": second})["second"]["income", ""] == "78,224 (34,574 to 103,071)"
+    said = side_by_side({"second": second})["second"]["income", ""]
+    assert said == "78\u202f224 (34\u202f574 to 103\u202f071)"
 
 
 def test_a_cohort_takes_each_variable_from_its_own_step():

@@ -1,13 +1,15 @@
-"""The figure of the stress tests shows studies, and their means with intervals."""
+"""The figure of the stress tests shows means with intervals, level by level."""
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from lib.income.plots import error_curves
+from lib.income.plots import errors_by_level
 from lib.income.stress import curve
 
 
-def test_errors_and_r2_have_panels_of_their_own_for_every_estimator_and_stress():
+@pytest.fixture
+def table():
     table = pd.DataFrame(
         [(stress, level, study, estimator)
          for stress in ("MCAR", "MAR") for level in (0.0, 0.5) for study in (0, 1)
@@ -16,32 +18,34 @@ def test_errors_and_r2_have_panels_of_their_own_for_every_estimator_and_stress()
     )  # fmt: skip
     table["error"] = 1_000.0 * np.arange(len(table))
     table["R²"] = (0.1 * table["study"]).where(table["estimator"] == "t")
-    figure = error_curves(table, "share hidden", {"t": "T-learner"})
-    titles = [axes.get_title("left") for axes in figure.axes[:3]]
-    assert titles == ["T-learner", "ipw", "T-learner, R²"]
-    assert [axes.get_ylabel() for axes in figure.axes[:3]] == ["error, $1,000", "", "R²"]
-    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim() != figure.axes[2].get_ylim()
-    means = curve(table, "error").xs("t", level="estimator")
-    for k, (stress, container) in enumerate(
-        zip(("MCAR", "MAR"), figure.axes[0].containers, strict=False)
-    ):
-        assert container.get_label() == stress
-        drawn = container[0].get_xydata()
-        np.testing.assert_allclose(drawn[:, 0], [0.2 * (k - 0.5), 1 + 0.2 * (k - 0.5)])
-        np.testing.assert_allclose(drawn[:, 1], means.loc[stress, "mean"] / 1_000)
-        ends = [segment[:, 1] for segment in container[2][0].get_segments()]
-        np.testing.assert_allclose(ends, means.loc[stress, ["lower", "upper"]] / 1_000)
-    studies = figure.axes[0].containers[2]
-    assert studies.get_label() == "one study" and len(studies[0].get_xydata()) == 8
-    ticks = [label.get_text() for label in figure.axes[2].get_xticklabels()]
-    assert ticks == ["0.0", "0.5"]
+    return table
 
 
-def test_levels_with_names_are_not_joined_and_long_names_stand_upright():
-    table = pd.DataFrame(
-        {"stress": "hidden", "level": ["none", "education-num"] * 2, "estimator": "t"}
-    )
-    table = table.assign(study=[0, 0, 1, 1], error=[1.0, 2.0, 3.0, 4.0], **{"R²": np.nan})
-    (axes, *_) = error_curves(table, "hidden cause").axes
-    assert axes.containers[0][0].get_linestyle() == "None"
-    assert [label.get_rotation() for label in axes.get_xticklabels()] == [90, 90]
+def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
+    figure = errors_by_level(table, "Holes", "share hidden: ", {"t": "T-learner"})
+    titles = [axes.get_title("left") for axes in figure.axes]
+    assert titles == ["error: MCAR", "error: MAR", "R²: MCAR", "R²: MAR"]
+    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim() != figure.axes[2].get_xlim()
+    assert figure.axes[2].get_xlim() == figure.axes[3].get_xlim()
+    units = [axes.get_xlabel() for axes in figure.axes[::2]]  # each below its own panels
+    assert units == ["error, $1,000", "R² of the effects"]
+    for left, right in (figure.axes[:2], figure.axes[2:]):
+        assert [label.get_text() for label in left.get_yticklabels()] == ["T-learner", "ipw"]
+        assert left.get_ylim() == right.get_ylim() and not right.get_yticklabels(), "named once"
+    means = curve(table, "error").loc["MAR"] / 1_000
+    for level, container in zip((0.0, 0.5), figure.axes[1].containers, strict=True):
+        assert container.get_label() == f"share hidden: {level}"
+        drawn = container[0].get_xydata()[:, 0]
+        np.testing.assert_allclose(drawn, means.loc[level, "mean"])
+        ends = [segment[:, 0] for segment in container[2][0].get_segments()]
+        np.testing.assert_allclose(ends, means.loc[level, ["lower", "upper"]])
+    r2 = figure.axes[2].containers[0][0].get_xydata()[:, 0]
+    assert r2[0] == pytest.approx(0.05) and np.isnan(r2[1])
+
+
+def test_one_stress_has_two_panels_and_levels_have_their_names(table):
+    table = table[table["stress"] == "MAR"].replace({"level": {0.0: "none", 0.5: "age"}})
+    figure = errors_by_level(table, "Hidden causes", "hidden: ")
+    assert len(figure.axes) == 2
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert shown == ["hidden: none", "hidden: age"]

@@ -58,15 +58,15 @@ def test_the_table_has_both_and_brackets():
     rows += [("AE", 3.0, 1.0, 1_234.5), ("R² by group", -0.5, np.nan, np.nan)]
     ours = pd.DataFrame([("t-ridge", *row) for row in rows], columns=names)
     row = beside_the_paper(ours).loc["T-learner (Ridge)"]
-    assert row["error of the ATE, $", "ours"] == "3 (1, 1,234)"
-    assert row["error of the ATE, $", "paper"] == "1,696 (1,213, 2,164)"
-    assert row["R² of the CATE", "ours"] == "0.50"
+    assert row["ours", "error of the ATE, $"] == "3 (1, 1\u202f234)"
+    assert row["paper", "error of the ATE, $"] == "1\u202f696 (1\u202f213, 2\u202f164)"
+    assert row["ours", "R² of the CATE"] == "0.50"
     row = beside_the_paper(ours, table_of_paper="Table 3").loc["T-learner (Ridge)"]
-    assert row.tolist() == ["-0.50", "0.02 (-0.30, 0.27)"]
-    assert ("R² of the CATE, of at most 0.40", "ours") in beside_the_paper(ours, ceiling=0.4)
-    assert ("R² of the CATE", "ours") in beside_the_paper(ours, ceiling=np.nan)
+    assert row.tolist() == ["−0.50", "0.02 (−0.30, 0.27)"]
+    assert ("ours", "R² of the CATE, of at most 0.40") in beside_the_paper(ours, ceiling=0.4)
+    assert ("ours", "R² of the CATE") in beside_the_paper(ours, ceiling=np.nan)
     alone = beside_the_paper(ours.assign(estimator="mine"), "minimal", table_of_paper="Table 3")
-    assert alone.loc["mine"].tolist() == ["-0.50", ""], "the paper does not have it"
+    assert alone.loc["mine"].tolist() == ["−0.50", ""], "the paper does not have it"
 
 
 def test_a_table_that_the_paper_does_not_have_is_refused_in_a_sentence():

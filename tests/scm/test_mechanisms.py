@@ -645,3 +645,12 @@ def test_numbers_and_levels_are_told_apart():
         GaussianVariable("x").fit(Parents(), absent)
     with pytest.raises(InputError, match=r"'x': MultinomialVariable .* found no such column"):
         MultinomialVariable("x").fit(Parents(), absent)
+
+
+def test_columns_of_many_levels_do_not_meet():
+    """A code of eight bits and the place of a column may be more than eight bits together."""
+    first = pd.Categorical.from_codes([99, 0], [f"a{k}" for k in range(100)])
+    second = pd.Categorical.from_codes([99, 0], [f"b{k}" for k in range(100)])
+    parents = {"first": first, "second": second}
+    rows, columns = Features(parents).matrix(parents).nonzero()
+    assert (rows.tolist(), columns.tolist()) == ([0, 0, 1, 1], [99, 199, 0, 100])

@@ -613,3 +613,27 @@ def test_parameters_are_left_as_they_were_given(town_specification, town_table):
     assert simulator.fit(town_table) is simulator
     assert simulator.get_params() == {"specification": town_specification, "coupling": "gumbel"}
     assert mechanisms() == before
+
+
+def test_a_doubled_column_of_the_table_is_refused():
+    table = pd.DataFrame([[20.0, 1.0], [30.0, 2.0]], columns=["age", "age"])
+    with pytest.raises(InputError, match="each column of the table may be given once: found 'age'"):
+        Simulator(Specification({"age": {"sampler": "gaussian"}})).fit(table)
+
+
+class Reads(Mechanism):
+    """Reads the levels of its parent."""
+
+    def evaluate(self, parents, noise):
+        return parents["job"].codes.astype(float)
+
+
+def test_what_a_mechanism_cannot_read_or_learn_names_the_variable():
+    table = pd.DataFrame({"job": [1.0, 2.0], "kind": ["a", "b"]})
+    variables = {"job": {"sampler": "gaussian"}, "pay": {"parents": ["job"], "sampler": "Reads"}}
+    simulator = Simulator(Specification(variables, types={"Reads": Reads})).fit(table)
+    with pytest.raises(InputError, match=r"'pay' at step 0, Reads: 'numpy[.]ndarray' object"):
+        simulator.sample(3)
+    kind = {"parents": ["job"], "sampler": {"type": "LogisticSampler", "C": -1}}
+    with pytest.raises(InputError, match="variable 'kind': LogisticSampler: The 'C' parameter"):
+        Simulator(Specification(variables | {"kind": kind}, types={"Reads": Reads})).fit(table)

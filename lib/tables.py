@@ -1,0 +1,133 @@
+"""Tables as books set them: one row of headings, text on the left and numbers on the right.
+
+Thousands stand apart by a narrow space, a minus is a minus sign, and nothing is minus zero.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import jinja2
+import pandas as pd
+
+from lib import ROOT
+from lib.errors import check_known
+
+_HTML = jinja2.Template((ROOT / "lib/table.html").read_text("utf-8"), autoescape=True)
+
+#: What tells that a text is a number, or none; ± 61, (1, 2) or % may follow.
+_NUMBER = re.compile(r"([+−]?\d[\d.\u202f]*(·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|e[-+]\d+)?(\s[±(%].*)?|—|)")
+
+_POWER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number_text(value: float, error: float | None = None, digits: int | str | None = None) -> str:
+    r"""Write a number, with its standard error if it has one.
+
+    It is rounded to two digits of the error or, without one, to four of its own; what is whole
+    stays whole. Otherwise `digits` are those behind the point, or a format such as `"+.1e"`.
+
+    Examples
+    --------
+    >>> number_text(4816.3, 61.2), number_text(-0.00042, digits=".0e")
+    ('4\u202f816 ± 61', '−4·10⁻⁴')
+    """
+    if digits is None:
+        whole = not error and float(value).is_integer()
+        # An error that is nothing but rounding would ask for digits without end.
+        least = max(error, 1e-6 * abs(value)) if error else abs(value) or 1
+        size = math.floor(math.log10(least))
+        digits = 0 if whole else max(0, (1 if error else 3) - size)
+    form = digits if isinstance(digits, str) else f"z,.{digits}f"
+    text = " ± ".join(format(one, form) for one in (value, error) if one is not None)
+    text = re.sub(r"e([+-]\d+)", lambda e: "·10" + str(int(e[1])).translate(_POWER), text)
+    return text.replace(",", "\u202f").replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Typeset:
+    """A table of texts, whose first columns are labels of the rows."""
+
+    texts: pd.DataFrame
+    labels: int
+
+    def _repr_html_(self) -> str:
+        names, rows = list(self.texts), self.texts.to_numpy().tolist()
+        numbers = [_are_numbers(texts) for texts in zip(*rows, strict=True)]
+        return _HTML.render(names=names, rows=rows, labels=self.labels, numbers=numbers)
+
+    def __repr__(self) -> str:
+        return self.texts.to_string(index=False)
+
+
+def typeset(
+    frame: pd.DataFrame,
+    digits: int | str | Mapping[Any, int | str] | None = None,
+    error: Mapping[str, str] = {},
+    unit: str | Mapping[str, str] = "",
+    by_row: bool = False,
+) -> Typeset:
+    """Set a frame as a table to read; its index stands first, unless it only counts the rows.
+
+    The numbers of a column have as many digits behind the point as the largest needs to have three,
+    or, unless they are integers, as `digits` says, see :func:`number_text`; `by_row`, those of a
+    row. A column that `error` names has its standard errors, another column, behind ±. The `unit`
+    is that of all columns of numbers, or of those that it names. Levels of headings become one.
+
+    Examples
+    --------
+    >>> effects = pd.DataFrame({"value": [816.3, 411.3], "se": [2.72, 0.6]}, ["ATE", "ATT"])
+    >>> typeset(effects, error={"value": "se"}, unit="$")
+         value ± se, $
+    ATE    816.3 ± 2.7
+    ATT  411.30 ± 0.60
+    """
+
+    def texts(values: pd.Series) -> pd.Series:
+        asis = values.name in titles or pd.api.types.is_integer_dtype(values)
+        form = digits.get(values.name) if isinstance(digits, Mapping) else None if asis else digits
+        sizes = [abs(one) for one in values if _is_number(one)]
+        if form is None and values.name not in error and any(one % 1 for one in sizes):
+            form = ",g" if asis else max(0, 2 - math.floor(math.log10(max(sizes))))
+        errors = frame.get(error.get(values.name), [None] * len(values))
+        pairs = zip(values, errors, strict=True)
+        return pd.Series([_text(*pair, form) for pair in pairs], values.index)
+
+    names = [": ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame]
+    for name in [*error, *error.values()]:
+        check_known("column", name, names)
+    frame = frame.set_axis(names, axis="columns")
+    titles = [name or "" for name in frame.index.names]
+    labels = 0 if only_counts(frame) else len(titles)
+    found = frame.apply(texts, axis="columns") if by_row else frame
+    found = found.reset_index(drop=not labels, names=titles, allow_duplicates=True).apply(texts)
+    headings = {name: f"{name} ± {other}" for name, other in error.items()}
+    units = unit if isinstance(unit, Mapping) else dict.fromkeys(frame, unit)
+    for name, of in units.items():
+        if of and _are_numbers(found[name]):
+            headings[name] = f"{headings.get(name, name)}, {of}"
+    return Typeset(found.drop(columns=error.values()).rename(columns=headings), labels)
+
+
+def only_counts(frame: pd.DataFrame) -> bool:
+    """Say whether an index is nothing but numbers of rows: integers without a name."""
+    return frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
+
+
+def _are_numbers(texts: Iterable[str]) -> bool:
+    return all(map(_NUMBER.fullmatch, texts))
+
+
+def _text(value: Any, error: Any, digits: int | str | None) -> str:
+    if _is_number(value):
+        return number_text(value, error if _is_number(error) else None, digits)
+    if pd.api.types.is_bool(value):
+        return "yes" if value else "no"
+    return "—" if pd.api.types.is_scalar(value) and pd.isna(value) else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
