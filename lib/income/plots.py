@@ -24,7 +24,6 @@ def errors_by_level(
         means = means.rename(columns={"mean": "value"}).reset_index()
         parts.append(means.assign(unit=unit, panel=f"{mark}: " + means["stress"]))
     both = pd.concat(parts).replace({"estimator": names})
-    both["series"] = label + both["level"].map(
-        lambda x: x if isinstance(x, str) else number_text(x, digits=",g")
-    )
+    levels = both["level"].map(lambda x: x if isinstance(x, str) else number_text(x, digits=",g"))
+    both["series"] = label + levels
     return intervals(both, "estimator", title, columns=2, line={"": 0})

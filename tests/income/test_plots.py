@@ -34,7 +34,7 @@ def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
         assert left.get_ylim() == right.get_ylim() and not right.get_yticklabels(), "named once"
     means = curve(table, "error").loc["MAR"] / 1_000
     for level, container in zip((0.0, 0.5), figure.axes[1].containers, strict=True):
-        assert container.get_label() == f"share hidden: {level}"
+        assert container.get_label() == f"share hidden: {level:g}"
         drawn = container[0].get_xydata()[:, 0]
         np.testing.assert_allclose(drawn, means.loc[level, "mean"])
         ends = [segment[:, 0] for segment in container[2][0].get_segments()]
