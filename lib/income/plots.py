@@ -20,10 +20,9 @@ def errors_by_level(
     parts = []
     units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
     for mark, (unit, scale) in units.items():
-        means = curve(table, mark).reindex(curve(table, "error").index) / scale
-        means = means.rename(columns={"mean": "value"}).reset_index()
+        means = curve(table, mark).reindex(curve(table, "error").index).div(scale).reset_index()
         parts.append(means.assign(unit=unit, panel=f"{mark}: " + means["stress"]))
-    both = pd.concat(parts).replace({"estimator": names})
+    both = pd.concat(parts).rename(columns={"mean": "value"}).replace({"estimator": names})
     levels = both["level"].map(lambda x: x if isinstance(x, str) else number_text(x, digits=",g"))
     both["series"] = label + levels
     return intervals(both, "estimator", title, columns=2, line={"": 0})
