@@ -28,6 +28,7 @@ from matplotlib.patches import FancyArrowPatch
 from lib import ROOT
 from lib.errors import check_known
 from lib.files import read_yaml
+from lib.tables import number_text
 
 STYLE = mpl.rc_params_from_file(ROOT / "lib/book.mplstyle", use_default_template=False)
 COLOURS = STYLE["axes.prop_cycle"].by_key()["color"]
@@ -129,7 +130,7 @@ def shape(draw: Callable) -> Callable[..., Figure]:
         for i, ((name, part), unit) in enumerate(zip(parts, units, strict=True)):
             axes = figure.add_subplot(cells[i])
             axes.locator_params(nbins=6 // columns)
-            axes.xaxis.set_major_formatter("{x:,g}")
+            axes.xaxis.set_major_formatter(lambda x, _: number_text(x, digits=",g"))
             first = of_unit.setdefault(unit if shared and (unit or in_rows) else i, axes)
             axes.sharex(first if in_rows else figure.axes[0] if shared else axes)
             axes.sharey(axes if in_rows else first)
@@ -229,7 +230,7 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
     if pd.api.types.is_integer_dtype(table[x]):
         axes.locator_params(axis="x", nbins=9, integer=True)
     axes.set(**axis)
-    axes.yaxis.set_major_formatter("{x:,g}")
+    axes.yaxis.set_major_formatter(lambda x, _: number_text(x, digits=",g"))
 
 
 @shape
@@ -348,7 +349,7 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 10
     axes.pcolormesh(shown.columns, shown.index, shown, **look)
     for (row, column), value in np.ndenumerate(shown):
         if value > 0:
-            text = f"{value:,.0f}" if value >= 1 else "<1"
+            text = number_text(value, digits=0) if value >= 1 else "<1"
             font = {"size": 10, "color": "white" if value > 0.55 * most else INK}
             axes.text(column, row, text, ha="center", va="center", **font)
     axes.tick_params(length=0)

@@ -39,8 +39,7 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
         whole = not error and float(value).is_integer()
         # An error that is nothing but rounding would ask for digits without end.
         least = max(error, 1e-6 * abs(value)) if error else abs(value) or 1
-        size = math.floor(math.log10(least))
-        digits = 0 if whole else max(0, (1 if error else 3) - size)
+        digits = 0 if whole else max(0, (1 if error else 3) - math.floor(math.log10(least)))
     form = digits if isinstance(digits, str) else f"z,.{digits}f"
     text = " ± ".join(format(one, form) for one in (value, error) if one is not None)
     text = re.sub(r"e([+-]\d+)", lambda e: "·10" + str(int(e[1])).translate(_POWER), text)
@@ -93,8 +92,7 @@ def typeset(
         if form is None and values.name not in error and any(one % 1 for one in sizes):
             form = ",g" if asis else max(0, 2 - math.floor(math.log10(max(sizes))))
         errors = frame.get(error.get(values.name), [None] * len(values))
-        pairs = zip(values, errors, strict=True)
-        return pd.Series([_text(*pair, form) for pair in pairs], values.index)
+        return pd.Series(map(_text, values, errors, [form] * len(values)), values.index)
 
     names = [": ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame]
     for name in [*error, *error.values()]:

@@ -407,7 +407,7 @@ def test_the_heat_map_says_per_cent_and_leaves_the_unchanged_empty():
 def test_the_darkest_colour_of_a_heat_map_is_that_of_the_largest_number():
     errors = pd.DataFrame({"a learner": [1_500.0, 0.0]}, index=["size", "overlap"])
     figure = plots.heat_map(errors, "Errors", most=1_500)
-    assert texts(figure) == ["1,500"]
+    assert texts(figure) == ["1\u202f500"]
     assert figure.axes[0].collections[0].get_clim() == (0, 1_500)
 
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from lib.income.stress import curve
 from lib.plots import intervals
+from lib.tables import number_text
 
 
 def errors_by_level(
@@ -17,11 +18,11 @@ def errors_by_level(
     The table is that of :func:`~lib.income.stress.stress_test`, `label` stands before a level.
     """
     parts = []
-    units = {"error": ("error, $1,000", 1_000), "R²": ("R² of the effects", 1)}
+    units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
     for mark, (unit, scale) in units.items():
-        means = curve(table, mark).reindex(curve(table, "error").index) / scale
-        means = means.rename(columns={"mean": "value"}).reset_index()
+        means = curve(table, mark).reindex(curve(table, "error").index).div(scale).reset_index()
         parts.append(means.assign(unit=unit, panel=f"{mark}: " + means["stress"]))
-    both = pd.concat(parts).replace({"estimator": names})
-    both["series"] = label + both["level"].map(lambda x: x if isinstance(x, str) else f"{x:,}")
+    both = pd.concat(parts).rename(columns={"mean": "value"}).replace({"estimator": names})
+    levels = both["level"].map(lambda x: x if isinstance(x, str) else number_text(x, digits=",g"))
+    both["series"] = label + levels
     return intervals(both, "estimator", title, columns=2, line={"": 0})

@@ -28,13 +28,13 @@ def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim() != figure.axes[2].get_xlim()
     assert figure.axes[2].get_xlim() == figure.axes[3].get_xlim()
     units = [axes.get_xlabel() for axes in figure.axes[::2]]  # each below its own panels
-    assert units == ["error, $1,000", "R² of the effects"]
+    assert units == ["error, thousand dollars", "R² of the effects"]
     for left, right in (figure.axes[:2], figure.axes[2:]):
         assert [label.get_text() for label in left.get_yticklabels()] == ["T-learner", "ipw"]
         assert left.get_ylim() == right.get_ylim() and not right.get_yticklabels(), "named once"
     means = curve(table, "error").loc["MAR"] / 1_000
     for level, container in zip((0.0, 0.5), figure.axes[1].containers, strict=True):
-        assert container.get_label() == f"share hidden: {level}"
+        assert container.get_label() == f"share hidden: {level:g}"
         drawn = container[0].get_xydata()[:, 0]
         np.testing.assert_allclose(drawn, means.loc[level, "mean"])
         ends = [segment[:, 0] for segment in container[2][0].get_segments()]
