@@ -95,10 +95,12 @@ def differences(one: Path, two: Path) -> list[str]:
     """Name the cells in which two executed notebooks differ, and the first line that does."""
     if missing := [str(path) for path in (one, two) if not path.is_file()]:
         return [f"{path} does not exist" for path in missing]
+    numbers = [recorded_numbers(path) for path in (one, two)]
+    odd = [name for name in numbers[0] | numbers[1] if _differ(name, *numbers)]
+    said = [f"recorded numbers {', '.join(odd)}"] if odd else []
     if one.read_bytes() == two.read_bytes():
-        return []
+        return said
     cells = [read_notebook(path)[0].cells for path in (one, two)]
-    said = []
     for number, pair in enumerate(zip(*cells, strict=False), start=1):
         if pair[0] != pair[1]:
             parts = [dict(_parts(cell)) for cell in pair]
@@ -109,7 +111,12 @@ def differences(one: Path, two: Path) -> list[str]:
     return said or ["the notebooks differ outside of what their cells have in common"]
 
 
-def _differ(name: str, one: dict[str, str], two: dict[str, str]) -> bool:
+def recorded_numbers(page: Path) -> dict[str, dict]:
+    """Return the numbers of a page, as its run record has them."""
+    return json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["numbers"]
+
+
+def _differ(name: str, one: dict, two: dict) -> bool:
     return one.get(name) != two.get(name)
 
 
@@ -129,12 +136,11 @@ def contents(page: Path) -> str:
     """Count what was compared in a page."""
     outputs = [one for cell in read_notebook(page)[0].cells for one in cell.get("outputs", [])]
     kinds = [kind for output in outputs for kind in output.get("data", {})]
-    numbers = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["numbers"]
     counted = {
         "outputs": len(outputs),
         "tables": kinds.count("text/html"),
         "figures": sum(kind.startswith("image/") for kind in kinds),
-        "recorded numbers": len(numbers),
+        "recorded numbers": len(recorded_numbers(page)),
     }
     return ", ".join(f"{count} {what}" for what, count in counted.items())
 
