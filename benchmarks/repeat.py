@@ -7,8 +7,8 @@ Run it from the project's folder::
     .venv/bin/python benchmarks/repeat.py --edition paper --keep builds
 
 The sources are copied twice, and what may not matter differs between the copies: where they are,
-the seed of Python's hashes, how many subjects are simulated at a time, workers, threads, time zone,
-and the order of pages; each has an empty cache. Then the executed pages are compared byte for byte.
+the seed of Python's hashes, how many subjects are simulated at a time, workers, time zone, and
+the order of pages; each has an empty cache. Then the executed pages are compared byte for byte.
 ``--beside FOLDER`` takes pages that were executed before in place of the first copy. Exit status 1
 says that a page differs, and each cell that does is named.
 """
@@ -53,14 +53,13 @@ class Build(NamedTuple):
     hash_seed: int
     workers: int
     time_zone: str
-    threads: int = 1
     block: int | None = None
     backwards: bool = False
 
 
 BUILDS = [
     Build("one", hash_seed=1, workers=2, time_zone="UTC"),
-    Build("two", 2, workers=3, time_zone="Asia/Tokyo", threads=2, block=173, backwards=True),
+    Build("two", 2, workers=3, time_zone="Asia/Tokyo", block=173, backwards=True),
 ]
 
 
@@ -78,7 +77,6 @@ def executed(build: Build, folder: Path, edition: str, pages: list[str]) -> Path
     environment = {
         "PYTHONPATH": str(copy),
         "PYTHONHASHSEED": str(build.hash_seed),
-        "OMP_NUM_THREADS": str(build.threads),
         "TZ": build.time_zone,
         "CAUSAL_BENCHMARK_BOOK_CACHE": str(folder / build.name / "results"),
     }
