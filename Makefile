@@ -12,10 +12,10 @@ bin := $(venv)/bin
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book quick paper test clean
+.PHONY: help book quick paper test types coverage repeat lock clean
 
 help:  ## List these commands.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 book: $(venv)/installed  ## Make the book: _build/default/index.html (EDITION=default, WORKERS=2).
 	$(bin)/python -m lib book --edition $(EDITION) --workers $(WORKERS)
@@ -29,8 +29,23 @@ paper:  ## Make the book at the sizes of the papers.
 test: $(venv)/installed-test  ## Run all tests, the examples in docstrings included.
 	$(bin)/python -m pytest -n $(WORKERS)
 
+types: $(venv)/installed-test  ## Check the types of lib.
+	$(bin)/mypy
+
+coverage: $(venv)/installed-test  ## Say which lines and branches of lib the tests never take.
+	$(bin)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing:skip-covered --cov-report=html:_build/coverage
+
+repeat: $(venv)/installed-test  ## Make the quick edition twice, and compare every byte of its pages.
+	$(bin)/python benchmarks/repeat.py
+
+lock: $(venv)/installed  ## Write requirements.lock anew, with the newest versions that the bounds allow.
+	$(bin)/python $(pip) "uv>=0.5,<1"
+	$(bin)/uv pip compile requirements.txt --output-file requirements.lock --upgrade --quiet \
+	  --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --custom-compile-command "make lock"
+
 clean:  ## Remove what runs have made: pages, rendered books, kept results. Keeps .venv.
-	rm -rf _build runs book/executed .cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf _build runs book/executed .cache .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage
 
 # The stamps make each installation happen once, and again when the lists of dependencies change.
 # Of 12 000 files some 3 000 are ever imported: Python compiles those then, instead of pip all now,

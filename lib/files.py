@@ -243,10 +243,10 @@ def folder_digest(folder: Path, without: Collection[str] = ()) -> str:
     digest = hashlib.sha256()
     apart = {"__pycache__", *without}
     for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if path.is_file() and not any(part[0] == "." or part in apart for part in name.parts):
+        place = path.relative_to(folder)
+        if path.is_file() and not any(part[0] == "." or part in apart for part in place.parts):
             content = path.read_bytes()
             # The lengths keep (name, content) pairs apart: "ab" + "c" is not "a" + "bc".
-            name = name.as_posix()
+            name = place.as_posix()
             digest.update(f"{len(name)} {len(content)} {name}".encode() + content)
     return digest.hexdigest()

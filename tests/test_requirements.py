@@ -5,6 +5,9 @@ import re
 import sys
 from importlib import metadata
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from lib import ROOT
 
 #: Imported only where a language model takes the benchmark: see the extra of `pyproject.toml`.
@@ -32,3 +35,42 @@ def test_every_import_is_declared_with_bounds():
     for package in imports():
         names = {name.lower().replace("_", "-") for name in sources[package]}
         assert names & declared, f"{package} is imported, and {names} are not in requirements.txt"
+
+
+def pins() -> dict[str, list[Requirement]]:
+    """The lines of requirements.lock, by package: one for each kind of machine that needs it."""
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", "")
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            stated, *hashes = line.split(" --hash=")
+            assert hashes, f"{stated} has no hash"
+            pin = Requirement(stated)
+            found.setdefault(canonicalize_name(pin.name), []).append(pin)
+    return found
+
+
+def test_locked_versions_are_within_the_bounds():
+    locked, lines = pins(), (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if stated := line.partition("#")[0].strip():
+            wanted = Requirement(stated)
+            assert canonicalize_name(wanted.name) in locked, f"{wanted.name} is not locked"
+            for pin in locked[canonicalize_name(wanted.name)]:
+                (exact,) = pin.specifier
+                assert exact.operator == "==", str(pin)
+                assert wanted.specifier.contains(exact.version), f"{pin} is not {wanted}"
+
+
+def test_every_machine_gets_one_version_of_each_package():
+    for python in ("3.11", "3.12", "3.13"):
+        for system, machine in (("linux", "x86_64"), ("darwin", "arm64"), ("win32", "AMD64")):
+            here = {"python_version": python, "python_full_version": f"{python}.9"}
+            here |= {"sys_platform": system, "platform_machine": machine}
+            for name, stated in pins().items():
+                meant = [pin for pin in stated if not pin.marker or pin.marker.evaluate(here)]
+                assert len(meant) <= 1, f"{name} on {system} with Python {python}: {meant}"
+
+
+def test_the_lock_names_no_registry():
+    assert "//" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")

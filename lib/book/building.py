@@ -61,7 +61,7 @@ def build(
 
 def _render(edition: Edition, table: str, book: Book) -> list[str]:
     staging = book.built / ".staging" / edition.name
-    site = Site(staging, f"Edition {edition.name}. {edition.about}", edition.title, book)
+    site = Site(staging, f"Edition {edition.name}. {edition.about}", edition.title, book=book)
     included = f"```{{include}} executed/default/{STATUS}\n```"
     for name, path in edition.prose.items():
         site.pages[f"{name}.md"] = path.read_text(encoding="utf-8").replace(included, table)

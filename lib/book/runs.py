@@ -77,7 +77,7 @@ def sweep(
     numbers: Collection[str] = (),
     folder: Path | None = None,
     book: Book = BOOK,
-) -> tuple[Path, list[str]]:
+) -> tuple[Path | None, list[str]]:
     """Run a notebook with every combination of values, as they are typed; tabulate its numbers.
 
     What is there already is not run again, and a run that fails stops no other. The folder that is

@@ -158,7 +158,7 @@ def _sentences(text: str) -> list[str]:
 def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
     for sentence in sentences:
         met = _known(theme).fullmatch(sentence)
-        check(met, f"theme {theme.name!r} must know every sentence", sentence)
+        check(met is not None, f"theme {theme.name!r} must know every sentence", sentence)
 
 
 @lru_cache

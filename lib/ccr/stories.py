@@ -74,7 +74,7 @@ class Story:
         """
         n = noise.shape[1]
         details = uniforms(self.seed, f"{self.name}, details", 0, n, 2 * len(self.nodes), first)
-        parts = []
+        parts: list[tuple[int | None, np.ndarray]] = []
         for number, node in enumerate(self.nodes):
             # Alternatives that tell "true" stand first; the choice among each is even.
             told = np.array([*node.when_true, *node.when_false], dtype=object)

@@ -162,7 +162,8 @@ def lettered(clauses: Sequence[str]) -> str:
 @cache
 def themes() -> dict[str, Theme]:
     """Return all themes by name, found in :mod:`lib.ccr.themes`."""
-    folders, found = pkgutil.resolve_name("lib.ccr.themes").__path__, {}
+    folders = pkgutil.resolve_name("lib.ccr.themes").__path__
+    found: dict[str, Theme] = {}
     for name in sorted(module.name for module in pkgutil.iter_modules(folders)):
         theme = getattr(pkgutil.resolve_name(f"lib.ccr.themes.{name}"), "THEME", None)
         rule = f"THEME of lib/ccr/themes/{name}.py must be a theme of the name {name!r}"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
+from threadpoolctl import threadpool_limits
 
 from lib.effects.estimands import average_effects
 from lib.effects.estimators import inverse_propensity_weights
@@ -100,7 +101,8 @@ def compare(
         )
         return {name: metric(sample) for name, metric in wanted.items()}
 
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # Threads would split the sums, and how many there are would show in the last digits.
+    with np.errstate(divide="ignore", invalid="ignore"), threadpool_limits(1):
         value = computed(np.ones((1, len(tau))))
         drawn = [
             computed(counts[:, order]) for counts in bootstrap_counts(len(tau), bootstraps, seed)

@@ -1,6 +1,6 @@
 """What was published: a sample, and the tables of the paper, to set a run beside."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -30,7 +30,7 @@ METRICS = {
 TABLES = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R² by group",)}
 
 
-def published_study(adjustment: str = "full", **fields) -> Study:
+def published_study(adjustment: str | Sequence[str] = "full", **fields) -> Study:
     """Read the sample that the paper's authors published; nobody knows its subjects' true effects.
 
     Examples

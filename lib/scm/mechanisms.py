@@ -24,7 +24,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -40,13 +40,13 @@ from sklearn.metrics import r2_score, roc_auc_score
 from lib.errors import InputError, check, check_known, one_of
 
 #: The values of one variable: numbers, or levels of a category.
-Column = np.ndarray | pd.Categorical
+Column: TypeAlias = np.ndarray | pd.Categorical
 
 #: The values of all variables at one step.
-State = Mapping[str, Column]
+State: TypeAlias = Mapping[str, Column]
 
 #: The kind of a variable: its levels, or None if it is a number.
-Levels = pd.CategoricalDtype | None
+Levels: TypeAlias = pd.CategoricalDtype | None
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 

@@ -242,7 +242,7 @@ class Simulator(BaseEstimator):
     # --- one block of subjects through time ---------------------------------------------
 
     def _block(self, world: World, orders: list[list[str]], subjects: range) -> pd.DataFrame:
-        steps, states = world.steps, [{}]
+        steps, states = world.steps, list[State]([{}])
         for step in steps:
             states.append(self._step(world, orders[step > 0], subjects, step, states[-1]))
         ids = np.array(subjects)

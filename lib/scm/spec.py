@@ -212,7 +212,7 @@ class Specification:
             (transition, "seq_parents_prev", transition.reads_previous),
         ):
             declared, reader = list(getattr(variable, place)), type(mechanism).__name__
-            met = declared or not isinstance(mechanism, FittedMechanism)
+            met = bool(declared) or not isinstance(mechanism, FittedMechanism)
             check(met, f"{where}: {reader} needs {place} to learn from", declared)
             for parent in reads:
                 rule = f"{where}: {reader} reads {parent!r}, which is missing from {place}"

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 from sklearn.utils import resample
+from threadpoolctl import threadpool_limits
 
 from lib.effects import Estimate, read_study
 from lib.effects.metrics import (
@@ -70,6 +71,16 @@ def test_without_a_seed_resamples_are_numbered_and_values_their_means(estimates)
     for name in drawn:
         expected = [drawn[name].mean(), *np.percentile(drawn[name], [2.5, 97.5])]
         np.testing.assert_allclose(found[name][:, 0], expected, err_msg=name)
+
+
+def test_values_do_not_depend_on_how_many_threads_there_are():
+    effects, truth = np.random.default_rng(0).normal(size=(2, 20_000, 11))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(compare(effects, truth[:, 0], bootstraps=BLOCK))
+    for name in found[0]:
+        np.testing.assert_array_equal(found[0][name], found[1][name], err_msg=name)
 
 
 def test_true_propensities_balance_the_arms():
