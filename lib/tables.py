@@ -128,4 +128,5 @@ def _text(value: Any, error: Any, digits: int | str | None) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, Real) and not pd.api.types.is_bool(value)
+    return number and math.isfinite(value)
