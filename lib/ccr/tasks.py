@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 
@@ -355,12 +356,14 @@ def generate(
     n_tasks: int = 1,
     seed: int = 0,
     first_task: int = 0,
+    n_jobs: int | None = None,
     **setting,
 ) -> Tasks:
     """Generate tasks of compositional causal reasoning, with their true answers.
 
     `setting` takes the other parameters of :class:`Setting`; ``n_tasks=1, first_task=7`` is the
-    eighth task of a larger set. What is unknown or out of its range is refused.
+    eighth task of a larger set. What is unknown or out of its range is refused. `n_jobs` workers
+    draw worlds, by default those of :func:`joblib.parallel_config`, or else one.
 
     Examples
     --------
@@ -368,7 +371,7 @@ def generate(
     >>> len(tasks), len(tasks.factual), len(tasks.interventional)
     (90, 30, 30)
     """
-    known = [*(field.name for field in fields(Setting)), "n_tasks", "seed", "first_task"]
+    known = [*(field.name for field in fields(Setting)), "n_tasks", "seed", "first_task", "n_jobs"]
     for name in setting:
         check_known("parameter", name, known)
     check_count("n_tasks", n_tasks, least=1)
@@ -376,4 +379,5 @@ def generate(
     check_count("first_task", first_task, least=0)
     one = Setting(theme, n_per_bcc, **setting)
     numbers = range(first_task, first_task + n_tasks)
-    return Tasks([one.task(number, seed) for number in numbers], one.theme.name)
+    drawn = joblib.Parallel(n_jobs)(joblib.delayed(one.task)(number, seed) for number in numbers)
+    return Tasks(drawn, one.theme.name)

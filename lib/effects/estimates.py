@@ -100,7 +100,7 @@ def benchmarks(
     choose: str = "each",
     bootstraps: int = 1_000,
     seed: int = 0,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     progress: bool = True,
     keep: bool = True,
 ) -> Iterator[pd.DataFrame]:
@@ -109,8 +109,9 @@ def benchmarks(
     Of studies that are drawn as they are needed, only those at work are in memory. Estimators are
     those of :func:`estimate`; cross-validation may `choose` their settings in "each" study, or
     "once", in the first one for all. `bootstraps` counts resamples of the test subjects, `n_jobs`
-    estimators at work at a time; `progress` is reported on standard error. Without `keep`, nothing
-    is kept on disk: thousands of small estimates are sooner found again.
+    estimators at work at a time, by default as :func:`joblib.parallel_config` says; `progress` is
+    reported on standard error. Without `keep`, nothing is kept on disk: thousands of small
+    estimates are sooner found again.
     """
     check_known("choose", choose, ["each", "once"])
     check_count("bootstraps", bootstraps, least=0)
@@ -126,7 +127,7 @@ def benchmarks(
 
 
 def estimate(
-    study: Study, estimators=PAPER, n_jobs: int = 1, progress: bool = True, **of_file
+    study: Study, estimators=PAPER, n_jobs: int | None = None, progress: bool = True, **of_file
 ) -> dict[str, Estimate]:
     """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
 
@@ -138,7 +139,7 @@ def estimate(
     return found
 
 
-def with_settings_of(study: Study, estimators=PAPER, n_jobs: int = 1, **of_file) -> dict:
+def with_settings_of(study: Study, estimators=PAPER, n_jobs: int | None = None, **of_file) -> dict:
     """Return estimators with the settings that cross-validation in a study chooses, and no others.
 
     `estimators` are those of :func:`estimate`. Where an estimator does not say what it has chosen,

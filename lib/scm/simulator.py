@@ -148,7 +148,7 @@ class Simulator(BaseEstimator):
         do: Mapping | None = None,
         start: pd.DataFrame | None = None,
         first: int = 0,
-        n_jobs: int = 1,
+        n_jobs: int | None = None,
     ) -> pd.DataFrame:
         """Draw subjects and follow them through time: one row a subject and step, in this order.
 
@@ -166,13 +166,15 @@ class Simulator(BaseEstimator):
             a column a variable, all of the step that its column ``t`` says, or of step 0.
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
+        n_jobs : int, optional
+            Workers; by default those of :func:`joblib.parallel_config`, or else one.
         """
         world = {"seed": seed, "do": do, "start": start, "first": first}
         blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=None, **world)
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(
-        self, *drawn, n_jobs: int = 1, block: int | None = BLOCK, **world
+        self, *drawn, n_jobs: int | None = None, block: int | None = BLOCK, **world
     ) -> Iterator[pd.DataFrame]:
         """Yield the frame of :meth:`sample`, with its parameters, `block` subjects at a time.
 
@@ -187,9 +189,10 @@ class Simulator(BaseEstimator):
         # that does not follow from it.
         late = {name for (name, _), action in world.actions.items() if callable(action)}
         orders = [self.specification.order(step, late) for step in (0, 1)]
-        # In threads, which wait little for each other in numpy, and to which nothing is sent.
+        # In threads, which wait little for each other in numpy, unless a backend was chosen. To its
+        # workers the simulator goes as an argument, so that it can be sent once.
         return joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            joblib.delayed(self._block)(world, orders, world.subjects[low : low + block])
+            joblib.delayed(Simulator._block)(self, world, orders, world.subjects[low : low + block])
             for low in range(0, n, block)
         )
 

@@ -1,0 +1,136 @@
+"""Work is shared out by joblib: on a cluster of Dask, too, nothing changes and nothing is lost."""
+
+import os
+import signal
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+from lib.ccr import generate
+from lib.effects import benchmark
+from lib.effects.study import ARMS
+from lib.income.study import true_effects
+from lib.scm import Simulator, Specification
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two,
+        Client(two) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def cluster(two_workers):
+    # One that was killed is started again. With a single one, joblib would work in this process.
+    two_workers.wait_for_workers(2, timeout=60)
+    return two_workers
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    rng = np.random.default_rng(5)
+    age, studies = rng.integers(18, 70, 300).astype(float), rng.choice(ARMS, 300)
+    forest = {"type": "GaussianRandomForestSampler", "n_estimators": 5}
+    later = {"seq_parents_curr": ["age", "studies"], "seq_sampler": forest}
+    model = {
+        "age": {"sampler": "gaussian", "seq_sampler": "IncrementSampler"},
+        "studies": {"sampler": "multinomial"},
+        "income": {"parents": ["age", "studies"], "sampler": forest, **later},
+    }
+    income = 20 + age * (1 + (studies == ARMS[1])) + rng.normal(0, 4, 300)
+    table = pd.DataFrame({"age": age, "studies": studies, "income": income})
+    return Simulator(Specification(model)).fit(table)
+
+
+def test_a_cluster_samples_the_same_rows_in_other_processes(cluster, simulator, tmp_path):
+    def noted(now, before):
+        (tmp_path / str(os.getpid())).touch()
+        return now["income"] + 1
+
+    world = {"n": 900, "horizon": 3, "seed": 4, "do": {"income": {1: noted}}}
+    alone = pd.concat(simulator.blocks(**world, block=100), ignore_index=True)
+    (mine,) = tmp_path.iterdir()
+    assert mine.name == str(os.getpid())
+    mine.unlink()
+    with joblib.parallel_config(backend="dask"):
+        shared = simulator.sample(**world)
+    assert shared.equals(alone)
+    drew = {int(path.name) for path in tmp_path.iterdir()}
+    assert drew and drew <= set(cluster_processes(cluster))
+
+
+def test_a_killed_worker_loses_no_block(cluster, simulator, tmp_path):
+    def deadly(now, before):
+        # In one block of nine, the first time that it is drawn.
+        if 400 in now.index and os.getpid() != here:
+            try:
+                (tmp_path / "killed").touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return now["income"] + 1
+
+    world, here = {"n": 900, "horizon": 3, "seed": 4, "block": 100}, os.getpid()
+    before = cluster_processes(cluster)
+    with joblib.parallel_config(backend="dask"):
+        shared = list(simulator.blocks(**world, do={"income": {1: deadly}}))
+    assert (tmp_path / "killed").exists()
+    assert cluster_processes(cluster) != before
+    harmless = {"income": {1: lambda now, before: now["income"] + 1}}
+    alone = list(simulator.blocks(**world, do=harmless))
+    assert pd.concat(shared).equals(pd.concat(alone))
+
+
+def test_files_of_parts_are_the_same_wherever_they_are_written(cluster, simulator, tmp_path):
+    def part(folder, first):
+        if first == 20 and os.getpid() != here and not (folder / "killed").exists():
+            (folder / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        simulator.to_parquet(folder / f"{first}.parquet", 10, 3, first=first, n_jobs=1)
+        tasks = generate("candy_party", n_tasks=2, n_samples=5, first_task=first, n_jobs=1)
+        tasks.to_parquet(folder / f"tasks {first}")
+
+    found, here = {}, os.getpid()
+    for name, backend in (("here", "sequential"), ("there", "dask")):
+        (tmp_path / name).mkdir()
+        with joblib.parallel_config(backend=backend):
+            parts = range(0, 50, 10)
+            joblib.Parallel()(joblib.delayed(part)(tmp_path / name, first) for first in parts)
+        files = (tmp_path / name).rglob("*.parquet")
+        found[name] = {str(file.relative_to(tmp_path / name)): file.read_bytes() for file in files}
+    assert (tmp_path / "there" / "killed").exists()
+    assert found["there"] == found["here"]
+    assert len(found["here"]) == 5 * (1 + 5)
+    whole = simulator.sample(50, 3)
+    parts = [pd.read_parquet(tmp_path / "there" / f"{k}.parquet") for k in range(0, 50, 10)]
+    assert pd.concat(parts, ignore_index=True).equals(whole)
+
+
+def test_tasks_truth_and_estimates_are_the_same_on_a_cluster(cluster, simulator):
+    rng = np.random.default_rng(7)
+    seen = pd.DataFrame({"x": rng.normal(size=200), "studies": [0, 1] * 100})
+    seen["income"] = seen["x"] * seen["studies"] + rng.normal(size=200)
+    arms = [seen.assign(studies=arm, income=seen["x"] * arm) for arm in (0, 1)]
+    options = {"estimators": ["s-ridge", "match-nn-eu"], "bootstraps": 5, "keep": False}
+    found = []
+    for backend in ("sequential", "dask"):
+        with joblib.parallel_config(backend=backend):
+            tasks = generate("flu_vaccine", [2, 2], n_tasks=6, least_pns=0.1, n_samples=3)
+            truth = true_effects(simulator, simulator.sample(60, 2), repeats=4, horizon=3)
+            study = {"adjustment": ["x"], "arms": (0, 1), "progress": False}
+            table = benchmark(seen, *arms, **study, **options)
+        found.append([tasks.samples, tasks.answers, pd.DataFrame(vars(truth)), table])
+    for here, there in zip(*found, strict=True):
+        pd.testing.assert_frame_equal(here, there, check_exact=True)
+
+
+def cluster_processes(client):
+    """Return the workers of a cluster."""
+    return sorted(client.run(os.getpid).values())
