@@ -49,7 +49,7 @@ def said(page, cell: str) -> str:
     notebook, _ = page
     (found,) = (one for one in notebook.cells if one["id"] == cell)
     shown = [one.data for one in found.outputs if "text/markdown" in one.get("data", {})]
-    return " ".join(shown[0]["text/markdown"].replace(">", "").split())
+    return re.sub(r"[ \n]+", " ", shown[0]["text/markdown"].replace(">", "")).strip()
 
 
 def test_the_truth_is_that_of_the_drawer(page, drawer):
