@@ -35,7 +35,8 @@ def shown():
         (outputs,) = (one.outputs for one in notebook.cells if one.id == cell)
         html = [one.data["text/html"] for one in outputs if "text/html" in one.get("data", {})]
         rows = BeautifulSoup(html[-1], "html.parser").select("tr")
-        names = [name.get_text() for name in rows[0].select("th")][1:]
+        names = [name.get_text().replace("\xa0", " ") for name in rows[0].select("th")]
+        names = [re.sub(r" ± [^,]+", "", name) for name in names]
         table = {}
         for row in rows[1:]:
             values = [_as_number(value.get_text()) for value in row.select("td")]
@@ -48,5 +49,7 @@ def shown():
 
 
 def _as_number(text: str) -> float | str:
-    plain = re.sub(r"[\s,\u202f\u2009]", "", text).replace("\N{MINUS SIGN}", "-")
+    """Read a number, without the standard error behind it."""
+    value = text.split("\xa0±\xa0")[0]
+    plain = re.sub(r"[\s,\u202f\u2009]", "", value).replace("\N{MINUS SIGN}", "-")
     return float(plain) if re.fullmatch(r"[-+]?\d+(\.\d*)?(e[-+]?\d+)?|nan", plain) else text

@@ -15,6 +15,7 @@ from lib.effects.intervals import NORMAL
 from lib.effects.study import ADJUSTMENT_SETS, ARMS
 from lib.income import draw_study, fitted_simulator
 from lib.income.study import OF_TEST_SUBJECTS
+from lib.tables import number_text
 
 VALUES = {"n_samples": 2_500, "seed": 6, "n_truth": 3_000, "doubly_robust": ["aipw-ato"]}
 VALUES |= {"by_age": ["t-ridge"], "after": ["income", "occupation"], "horizon": 6}
@@ -48,7 +49,7 @@ def said(page, cell: str) -> str:
     notebook, _ = page
     (found,) = (one for one in notebook.cells if one["id"] == cell)
     shown = [one.data for one in found.outputs if "text/markdown" in one.get("data", {})]
-    return " ".join(shown[0]["text/markdown"].replace(">", "").split())
+    return re.sub(r"[ \n]+", " ", shown[0]["text/markdown"].replace(">", "")).strip()
 
 
 def test_the_truth_is_that_of_the_drawer(page, drawer):
@@ -109,7 +110,8 @@ def test_the_report_and_the_verdicts_follow_from_the_numbers(page):
     part = report.split("**Those who might do either, by overlap weights.**")[1].split("**")[0]
     assert ("one side of zero" in part) == clear
     for name in ("ipww_ato", "aipw_ato", "ipww_att"):
-        assert f"{numbers[f'estimate_{name}'].value:,.0f} dollars" in report
+        dollars = number_text(numbers[f"estimate_{name}"].value, digits=0)
+        assert f"{dollars} dollars" in report
     truth = {"ipww_ato": "ato", "aipw_ato": "ato", "ipww_att": "att", "ipww_trim": "ate_trimmed"}
     truth = dict.fromkeys(everybody, "ate_two_arms") | truth
     held = [

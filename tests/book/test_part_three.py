@@ -103,11 +103,11 @@ def test_with_or_everywhere_every_noise_but_the_root_s_must_be_false(exact):
 
 def test_solutions_of_exact_quantities_show_what_they_say(exact):
     by_hand = exact.ended["solution-1"]
-    assert by_hand["and"].tolist() == [0.8, 1, 0.8]
-    assert by_hand["or"].tolist() == [0.2, 0.2, 1]
+    assert by_hand["and"].tolist() == pytest.approx([0.8, 1, 0.8])
+    assert by_hand["or"].tolist() == pytest.approx([0.2, 0.2, 1])
     asked = exact.ended["solution-2"]
     whole, product, seen, done = asked["as it is"]
-    assert (whole, seen) == (product, done)
+    assert (whole, seen) == pytest.approx((product, done))
     whole, product, seen, done = asked["with the arrow"]
     assert whole > product
     assert seen != done
@@ -190,7 +190,7 @@ def test_solutions_of_a_theme_show_what_they_say(lighthouses):
     assert "must decide every condition" in undecided
     assert lighthouses.printed["solution-3"].startswith("4 ships\na fact may not be told twice")
     wrong, prompts = map(
-        int, re.findall(r"\d+", lighthouses.printed["solution-4"].replace(",", ""))
+        int, re.findall(r"\d+", lighthouses.printed["solution-4"].replace("\u202f", ""))
     )
     assert 0 < wrong < prompts
     largest = lighthouses.printed["solution-5"]
@@ -217,7 +217,7 @@ def test_solutions_of_static_data_sets_show_what_they_say(static):
         assert tree.index(row["effect"]) == tree.index(row["cause"]) + 1
     assert static.ended["solution-3"]["found in the larger set"].tolist() == [3, 0, 0, 0]
     original, changed = static.printed["solution-4"].splitlines()
-    assert original.split()[1] == changed.split()[1], "as many rows"
+    assert original.split(" ")[1] == changed.split(" ")[1], "as many rows"
     assert original.split()[-1] != changed.split()[-1]
     for set_name, needed in static["needed"].items():
         assert (needed * static["effects"][set_name]).tolist() == pytest.approx([100] * len(needed))

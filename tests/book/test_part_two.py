@@ -236,7 +236,7 @@ def test_other_libraries(ask):
     linear, ridge, fewer = found["errors"].values()
     assert max(ridge, fewer) < linear
     door, refusals = found["printed"]
-    assert "DifferenceSeen: -" in door or re.search(r"DifferenceSeen: \d", door)
+    assert re.search(r"DifferenceSeen: −?\d", door)
     assert "NoEffect: estimator 'NoEffect' must have effect(covariates), or ate_" in door
     assert len(refusals.splitlines()) == 4
 
