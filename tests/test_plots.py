@@ -417,3 +417,11 @@ def test_overlap_draws_the_share_of_each_group():
     assert shares[1] == 50 and shares[-2] == 50 and shares.sum() == 100
     np.testing.assert_allclose(edges[1:], np.linspace(0, 1, 21))
     assert figure.axes[0].get_yscale() == "log"
+
+
+def test_places_of_axes_do_not_hang_on_the_last_digits_of_a_solver():
+    table = pd.DataFrame({"x": [0, 1, 0, 1], "value": [1, 2, 3, 4], "panel": [*"aabb"]})
+    figure = plots.lines(table, "x", "Two panels")
+    places = np.array([axes.get_position().bounds for axes in figure.axes])
+    assert (places == places.round(6)).all()
+    assert figure.svg() == figure.svg()
