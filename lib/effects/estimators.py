@@ -405,10 +405,12 @@ class AIPW(EffectEstimator):
     It is consistent if either the outcomes or the propensities are; these are kept within 0.01 and
     0.99. The :math:`\psi_i` are in `scores_`.
 
-    For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0` with
-    :math:`\phi_i = h(\hat e_i)(\psi_i - \hat\tau)
-    + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)`, the influence function if
-    propensities are estimated; its standard error is that of the mean of these.
+    For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0`, where
+
+    .. math:: \phi_i = h(\hat e_i)(\psi_i - \hat\tau)
+        + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)
+
+    is the influence function if propensities are estimated; its standard error is that of the mean.
     """
 
     def __init__(self, control, treated, propensity, estimand="ATE, two arms"):
