@@ -68,6 +68,9 @@ FOOTNOTES = {"suppress_warnings": ["myst.footnote"], "myst_footnote_transition":
 #: What is written on a cell of imports, which is folded.
 FOLDED = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
 
+#: Settings of a book with a part of the reference, or none: docstrings name what is on other pages.
+SOME_NAMES = {"nitpick_ignore_regex": [["py:.*", ".*"]]}
+
 #: What ends a page of such a book that cites something.
 REFERENCES = "## References\n\n```{footbibliography}\n```"
 
@@ -138,6 +141,8 @@ class Site:
         more["html_extra_path"] = ["files"] if self.files else []
         more["html_theme_options"]["extra_footer"] = html.escape(self.footer)
         more |= {} if "bibliography.md" in self.pages else FOOTNOTES
+        reference = {page.name for page in self.book.prose.glob("reference_*.md")}
+        more |= {} if reference <= self.pages.keys() else SOME_NAMES
         if not self.searched:
             more["html_sidebars"] = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}
         staged = {name: self._linked(name) for name in self.pages}

@@ -94,7 +94,7 @@ def test_a_book_of_some_of_the_prose_is_rendered_without_a_warning(tmp_path):
     book.built, book.executed, book.editions = (tmp_path / name for name in "bec")
     book.editions.mkdir()
     (book.editions / "course.yml").write_text(
-        "title: A course\nabout: x\npages: [introduction, architecture]"
+        "title: A course\nabout: x\npages: [introduction, architecture, reference_income]"
     )
     assert build("course", book=book).problems == []
     page = (book.built / "course" / "introduction.html").read_text()
