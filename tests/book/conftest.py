@@ -2,10 +2,15 @@
 
 import re
 import shutil
+from pathlib import Path
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
+
+from lib.book.editions import Run
+from lib.book.running import run_page
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), ""
@@ -25,6 +30,19 @@ def browser():
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def executed(tmp_path_factory):
+    """Execute a notebook with values; return its run record, and the notebook."""
+
+    def run(notebook: Path, values: dict) -> tuple[dict, NotebookNode]:
+        output = tmp_path_factory.mktemp(notebook.stem) / notebook.name
+        record = run_page(Run(notebook, output, values))
+        assert record["status"] == "complete"
+        return record, nbformat.read(output, 4)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,10 @@
 import re
 from dataclasses import replace
 
-import nbformat
 import pytest
 
-from lib.book.editions import Book, Run
+from lib.book.editions import BOOK
 from lib.book.recorded import Number
-from lib.book.running import run_page
 from lib.effects import Study, estimate
 from lib.effects.estimands import average_effects
 from lib.effects.intervals import NORMAL
@@ -33,12 +31,11 @@ def people(drawer):
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(executed):
     """The executed notebook, and the numbers that it recorded."""
-    output = tmp_path_factory.mktemp("analysis") / "analysis.ipynb"
-    record = run_page(Run(Book().notebook("analysis"), output, VALUES))
+    record, notebook = executed(BOOK.notebook("analysis"), VALUES)
     numbers = {name: Number(**one) for name, one in record["numbers"].items()}
-    return nbformat.read(output, 4), numbers
+    return notebook, numbers
 
 
 def interval(one: Number) -> tuple[float, float]:

@@ -6,8 +6,7 @@ Bounds are four standard errors, unless said otherwise, about what follows from 
 import numpy as np
 import pytest
 
-from lib.book.editions import BOOK, Run
-from lib.book.running import run_page
+from lib.book.editions import BOOK
 from lib.effects.study import ARMS
 from lib.income import fitted_simulator
 from lib.income.study import TREATED_STEP
@@ -36,9 +35,8 @@ PAIRS = [("talent_pays", "match_pays"), ("same_luck", "opposite_luck")]
 
 
 @pytest.fixture(scope="module")
-def numbers(tmp_path_factory):
-    output = tmp_path_factory.mktemp("queries") / "page.ipynb"
-    return run_page(Run(BOOK.notebook("causal_queries"), output, VALUES))["numbers"]
+def numbers(executed):
+    return executed(BOOK.notebook("causal_queries"), VALUES)[0]["numbers"]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -172,6 +173,8 @@ SMALL = {
     },
 }
 NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
+#: Those that have exercises; the other one is for looking numbers up.
+TAUGHT = [path for path in NOTEBOOKS if path.stem != "numbers"]
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
@@ -236,6 +239,36 @@ def test_source_holds_no_results(path):
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         assert not cell.get("outputs")
         assert cell.get("execution_count") is None
+
+
+@pytest.mark.parametrize("path", TAUGHT, ids=lambda path: path.stem)
+def test_exercises_are_graded_and_solved_and_five_sentences_remain(path):
+    cells = nbformat.read(path, 4).cells
+    texts = [cell.source for cell in cells]
+    start, grades = texts.index("## Exercises"), []
+    end = next(place for place in range(start + 1, len(texts)) if texts[place].startswith("## "))
+    for before, cell in pairwise(cells[start:end]):
+        if cell.cell_type == "code":
+            assert "\n:::{dropdown} Solution\n" in before.source
+            hidden = {"source_hidden": True, "outputs_hidden": True}
+            assert cell.metadata == {"tags": ["solution"], "jupyter": hidden}
+            continue
+        form = rf"\*\*{len(grades) + 1}\. [^*]+\*\* \*\((warm-up|core|project)\)\*\. "
+        title = re.match(form, cell.source)
+        assert title, cell.source[:80]
+        grades.append(["warm-up", "core", "project"].index(title[1]))
+        assert cell.source.count("\n:::{dropdown} Solution\n") == 1
+        assert cell.source.endswith("\n:::"), "the solution is the last part of its cell"
+        assert "```python" not in cell.source, "programs of solutions are cells, which run"
+    assert grades == sorted(grades)
+    assert texts[-1].startswith("## Where to go from here\n")
+    if path.stem == "error_test":  # a page of the appendix, once for each theme
+        return
+    assert 4 <= len(grades) <= 6
+    assert {*grades} == {0, 1, 2}
+    assert re.fullmatch(r"## What to remember\n\n(- [^\n]+\.(\n|$)){5}", texts[end])
+    assert not re.search(r"\. ", texts[end]), "each is one sentence"
+    assert end == len(texts) - 2
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

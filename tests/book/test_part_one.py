@@ -4,15 +4,13 @@ Each runs with parameters that are not its own: a sentence that holds for those 
 contradicted by a number that the run records, or by what a solution shows.
 """
 
-import json
 import math
 import re
 
-import nbformat
 import pytest
+from nbformat import NotebookNode
 
-from lib.book.editions import BOOK, Run
-from lib.book.running import run_page
+from lib.book.editions import BOOK
 from lib.income import fitted_simulator
 
 WORLDS = {
@@ -36,12 +34,9 @@ STUDY |= {"repeats": 3, "n_lottery": 2_000, "n_weighted": 400, "n_studies": 6}
 class Page:
     """An executed chapter: its numbers, and what its cells show."""
 
-    def __init__(self, name: str, values: dict, folder, shown):
-        output = folder / f"{name}.ipynb"
-        record = run_page(Run(BOOK.notebook(name), output, values))
-        assert record["status"] == "complete"
+    def __init__(self, record: dict, notebook: NotebookNode, shown):
         self.values, self.numbers = record["parameters"], record["numbers"]
-        self.notebook, self._shown = nbformat.read(output, 4), shown
+        self.notebook, self._shown = notebook, shown
 
     def value(self, name: str) -> float:
         return self.numbers[name]["value"]
@@ -55,8 +50,8 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, shown):
-    return lambda name, values: Page(name, values, tmp_path_factory.mktemp(name), shown)
+def run(executed, shown):
+    return lambda name, values: Page(*executed(BOOK.notebook(name), values), shown)
 
 
 @pytest.fixture(scope="module")
@@ -217,36 +212,3 @@ def test_solutions_on_the_study_show_what_they_say(study):
     hardly = "controls with a chance below 0.01, %"
     assert evenings[hardly] < years[hardly] / 2
     assert abs(evenings["average effect, $"]) < abs(years["average effect, $"]) / 10
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["data_preparation", "simulator_fitting", "worlds", "theory", "effect_data", "analysis"],
-)
-def test_exercises_are_graded_and_solved_and_five_sentences_remembered(name):
-    cells = json.loads(BOOK.notebook(name).read_text(encoding="utf-8"))["cells"]
-    texts = ["".join(cell["source"]) for cell in cells]
-    start, end = (
-        texts.index("## Exercises"),
-        next(place for place, text in enumerate(texts) if text.startswith("## What to remember")),
-    )
-    levels, solved = [], {"tags": ["solution"]}
-    solved["jupyter"] = {"source_hidden": True, "outputs_hidden": True}
-    for cell, text in zip(cells[start + 1 : end], texts[start + 1 : end], strict=True):
-        if cell["cell_type"] == "code":
-            assert cell["metadata"] == solved
-            continue
-        form = r"\*\*(\d)\. [^*]+\*\* \*\((warm-up|core|project)\)\*\. "
-        place, level = re.match(form, text).groups()
-        levels.append(level)
-        assert int(place) == len(levels)
-        assert text.count(":::{dropdown} Solution\n") == 1
-        assert "```python" not in text
-    order = ["warm-up", "core", "project"]
-    assert 4 <= len(levels) <= 6
-    assert levels == sorted(levels, key=order.index)
-    assert {*levels} == {*order}
-    sentences = re.findall("^- (.*)$", texts[end], re.MULTILINE)
-    assert len(sentences) == 5
-    assert all(one.endswith(".") and ". " not in one for one in sentences)
-    assert texts[end + 1].startswith("## Where to go from here")

@@ -7,9 +7,8 @@ import nbformat
 import numpy as np
 import pytest
 
-from lib.book.editions import BOOK, Run
+from lib.book.editions import BOOK
 from lib.book.recorded import recorded
-from lib.book.running import run_page
 from lib.effects.estimator_files import labels, read_estimators
 from lib.effects.study import tempered
 from lib.income import draw_study, fitted_simulator
@@ -64,7 +63,7 @@ VALUES = {
 
 
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory):
+def ask(tmp_path_factory, executed):
     """Run a chapter once, and answer expressions from the names that its cells have left."""
     folder = tmp_path_factory.mktemp("part_two")
 
@@ -74,10 +73,9 @@ def ask(tmp_path_factory):
         source = f"import json\n\nprint(json.dumps({{{asked}}}))"
         notebook.cells.append(nbformat.v4.new_code_cell(source))
         nbformat.write(notebook, folder / f"{chapter}.ipynb")
-        output = folder / f"{chapter}_executed.ipynb"
-        record = run_page(Run(folder / f"{chapter}.ipynb", output, VALUES[chapter]))
+        record, page = executed(folder / f"{chapter}.ipynb", VALUES[chapter])
         assert record["stderr"] == []
-        code = [cell for cell in nbformat.read(output, 4).cells if cell.cell_type == "code"]
+        code = [cell for cell in page.cells if cell.cell_type == "code"]
         found = json.loads(code[-1].outputs[0].text)
         found["numbers"] = {name: one["value"] for name, one in record["numbers"].items()}
         found["printed"] = [
@@ -86,35 +84,6 @@ def ask(tmp_path_factory):
         return found
 
     return asked
-
-
-@pytest.mark.parametrize("chapter", VALUES)
-def test_exercises_are_graded_and_solved_and_five_sentences_remain(chapter):
-    cells = nbformat.read(BOOK.notebook(chapter), 4).cells
-    heading = [cell.source for cell in cells].index("## Exercises")
-    after = cells[heading + 1 :]
-    exercises = [cell for cell in after if cell.source.startswith("**")]
-    grades = []
-    for number, cell in enumerate(exercises, start=1):
-        title = re.match(
-            rf"\*\*{number}\. [^*]+\*\*\.? \*\((warm-up|core|project)\)\*", cell.source
-        )
-        assert title, cell.source[:80]
-        grades.append(["warm-up", "core", "project"].index(title[1]))
-        assert cell.source.endswith("\n:::"), "the solution is the last part of its cell"
-        assert "\n:::{dropdown} Solution\n" in cell.source
-        assert "```python" not in cell.source, "programs of solutions are cells, which run"
-        following = after[after.index(cell) + 1]
-        if following.cell_type == "code":
-            assert following.metadata.tags == ["solution"]
-            assert following.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
-    assert 4 <= len(exercises) <= 6
-    assert grades == sorted(grades)
-    assert {*grades} == {0, 1, 2}
-    (remember,) = (cell for cell in cells if cell.source.startswith("## What to remember\n"))
-    assert re.fullmatch(r"## What to remember\n\n(- [^\n]+\.(\n|$)){5}", remember.source)
-    assert cells.index(remember) > cells.index(exercises[-1])
-    assert cells[-1].source.startswith("## Where to go from here\n")
 
 
 def test_marking_estimators(ask):

@@ -6,12 +6,10 @@ Bounds are four standard errors, unless said otherwise, about what follows from 
 import math
 import re
 
-import nbformat
 import numpy as np
 import pytest
 
-from lib.book.editions import BOOK, Run
-from lib.book.running import run_page
+from lib.book.editions import BOOK
 
 VALUES = {
     "one effect": {"heterogeneity": 0.0, "n_samples": 20_000, "n_studies": 40, "seed": 3},
@@ -54,13 +52,10 @@ class Page:
 
 
 @pytest.fixture(scope="module", params=VALUES)
-def page(request, tmp_path_factory):
+def page(request, executed):
     """Run the chapter once, its solutions among its cells."""
-    output = tmp_path_factory.mktemp("theory") / "theory.ipynb"
-    record = run_page(Run(BOOK.notebook("theory"), output, VALUES[request.param]))
-    assert record["status"] == "complete"
-    cells = nbformat.read(output, 4).cells
-    solutions = [cell for cell in cells if "solution" in cell.metadata.get("tags", [])]
+    record, notebook = executed(BOOK.notebook("theory"), VALUES[request.param])
+    solutions = [cell for cell in notebook.cells if "solution" in cell.metadata.get("tags", [])]
     printed = ["".join(one.text for one in cell.outputs) for cell in solutions]
     return Page(record, printed)
 

@@ -1,27 +1,24 @@
 """The truths of the chapter on another table, each found in another way than its own."""
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
 from statsmodels.datasets import randhie
 
-from lib.book.editions import Book, Run
+from lib.book.editions import BOOK
 from lib.book.recorded import Number
-from lib.book.running import run_page
 
 VALUES = {"n_samples": 600, "n_studies": 6, "strengths": [0.0, 2.0], "n_truth": 50_000}
 VALUES |= {"estimators": ["ipw-true", "s-ridge"], "n_test": 4_000, "n_refits": 3, "seed": 5}
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(executed):
     """The executed notebook, and the numbers that it recorded."""
-    output = tmp_path_factory.mktemp("table") / "your_own_table.ipynb"
-    record = run_page(Run(Book().notebook("your_own_table"), output, VALUES))
+    record, notebook = executed(BOOK.notebook("your_own_table"), VALUES)
     numbers = {name: Number(**one) for name, one in record["numbers"].items()}
-    return nbformat.read(output, 4), numbers
+    return notebook, numbers
 
 
 @pytest.fixture(scope="module")
