@@ -2,10 +2,8 @@
 // without this script the drawing for the first values stands on the page (book/stills.py writes it).
 "use strict";
 
-const money = (value) => {
-  const digits = String(Math.abs(Math.round(value))).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-  return `${Math.round(value) < 0 ? "−" : ""}$${digits}`;
-};
+const grouped = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const money = (value) => `${Math.round(value) < 0 ? "−" : ""}$${grouped(Math.abs(value))}`;
 const text = (x, y, words, more = "") => `<text x="${x}" y="${y}" ${more}>${words}</text>`;
 const box = (x, y, width, height, kind) =>
   `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${Math.max(width, 0).toFixed(1)}" height="${height.toFixed(1)}" class="${kind}"/>`;
@@ -95,7 +93,7 @@ function overlap({ gamma, size }) {
         text(114 + error * scale, 221 + 30 * row, `± ${money(error)}`),
       ]),
     ], "img", "Bars by the chance of studying, upwards those who studied and downwards those who did not; below, the standard error of weighting and that of a lottery."),
-    said: `The ${money(n / 2).slice(1)} who studied are worth ${money(worth).slice(1)}, once each is weighted by one over the chance.`,
+    said: `The ${grouped(n / 2)} who studied are worth ${grouped(worth)}, once each is weighted by one over the chance.`,
   };
 }
 
@@ -199,7 +197,7 @@ const EXPLORABLES = {
     draw: overlap,
     sliders: {
       gamma: ["how strongly choice follows the covariate, γ", 1.5, 0, 3, 0.1, (value) => value.toFixed(1)],
-      size: ["people", 3, 2, 5, 0.25, (value) => money(10 ** value).slice(1)],
+      size: ["people", 3, 2, 5, 0.25, (value) => grouped(10 ** value)],
     },
   },
   rungs: {

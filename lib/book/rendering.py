@@ -31,17 +31,6 @@ from lib.errors import InputError
 from lib.files import DISK_ERRORS, atomic_write, copy, writable
 from lib.tables import number_text, typeset
 
-#: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(ROOT / "book" / "templates"),
-    autoescape=jinja2.select_autoescape(["html"]),
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
-TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
-
 
 def _fence(text: str, least: int) -> str:
     """Return more backticks than stand anywhere in a text, so that they enclose it."""
@@ -56,10 +45,21 @@ def code(text: str) -> str:
 
 def fenced(text: str, kind: str) -> str:
     """Write a text as a block of Markdown, which nothing in it can end."""
-    return f"{_fence(text, 3)}{kind}\n{text}\n{_fence(text, 3)}"
+    fence = _fence(text, 3)
+    return f"{fence}{kind}\n{text}\n{fence}"
 
 
+#: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(ROOT / "book" / "templates"),
+    autoescape=jinja2.select_autoescape(["html"]),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
 TEMPLATES.filters |= {"code": code, "fenced": fenced}
+TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 
 #: Settings of a book without a bibliography, whose citations become footnotes: MyST does not see
 #: where they stand, and would end a page with the line above those of its own.
