@@ -39,14 +39,14 @@ PAPER = (
     *("s-ridge", "s-xgbr", "s-rfr", "t-ridge", "t-xgbr", "t-rfr"),
 )
 
-#: What a file says of its study: argument of `benchmark` → section and key.
+#: What a file says of its study: key of `experiment` or `selection` → argument of `benchmark`.
 SAID = {
-    "outcome": ("experiment", "outcome"),
-    "treatment": ("experiment", "intervention"),
-    "adjustment": ("experiment", "covariates"),
-    "seed": ("experiment", "seed"),
-    "selection": ("selection", "type"),
-    "n_settings": ("selection", "n_iter"),
+    "outcome": "outcome",
+    "intervention": "treatment",
+    "covariates": "adjustment",
+    "seed": "seed",
+    "type": "selection",
+    "n_iter": "n_settings",
 }
 
 #: Sections that mean something here or beside an experiment, and those of public files besides.
@@ -146,15 +146,13 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
     experiment of a public file: its estimators, covariates, arms, selection and seed.
     """
     content = _content(source)
-    said: dict[str, Any] = {"grids": source, "estimators": list(content["estimators"])}
-    sections = {section: content.get(section) or {} for section in SECTIONS}
-    found = {argument: sections[section].get(key) for argument, (section, key) in SAID.items()}
-    arms = tuple(sections["experiment"].get(f"intervention{arm}") for arm in (0, 1))
-    found["arms"] = None if None in arms else arms
-    said |= {argument: value for argument, value in found.items() if value is not None}
-    if (folds := sections["selection"].get("folds", FOLDS)) != FOLDS:
-        raise InputError(f"selection has {FOLDS} folds, as the paper's: found {folds}")
-    return said
+    told = (content.get("experiment") or {}) | (content.get("selection") or {})
+    folds = told.get("folds", FOLDS)
+    check(folds == FOLDS, f"selection has {FOLDS} folds, as the paper's", folds)
+    said = {SAID[key]: told[key] for key in SAID if told.get(key) is not None}
+    if None not in (arms := (told.get("intervention0"), told.get("intervention1"))):
+        said["arms"] = arms
+    return {"grids": source, "estimators": list(content["estimators"])} | said
 
 
 def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
