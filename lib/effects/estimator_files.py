@@ -72,17 +72,11 @@ def read_estimators(
 
     `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
     default; `module:Class` and the names of classes are entries without options. `selection` is
-    "grid", of all settings, or "random", of `n_settings` of them, 20 in the paper. Every
-    :class:`~lib.effects.learners.Search` has `seed` and `scored`, every learner the seed. What is
-    unknown is refused, and there is a warning for every key without a meaning here.
+    "grid", of all settings, or "random", of `n_settings` of them. What is unknown is refused, and
+    there is a warning for every key without a meaning here.
 
     A `module` is imported, and so its code run, only for an entry that is to be returned: of a
     file that you do not trust, name those `estimators` that you want.
-
-    Examples
-    --------
-    >>> read_estimators()["match-nn-eu"]
-    Matching()
     """
     check_known("selection", selection, ["grid", "random"])
     check_count("n_settings", n_settings, least=1)
@@ -123,13 +117,7 @@ def labels(source: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
 
 
 def every_setting(name: str, source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
-    """Return an estimator file in which every setting of an entry is an entry of its own.
-
-    Examples
-    --------
-    >>> list(every_setting("ipw-rfc")["estimators"])[:2]
-    ['min_samples_leaf 5', 'min_samples_leaf 10']
-    """
+    """Return an estimator file in which every setting of an entry is an entry of its own."""
     entry = read_grids(source)[name]
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
     made = {}

@@ -27,7 +27,6 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict
     """Draw a data set from the simulator of its specification, and write its tables as Parquet.
 
     `changed` differs from the size in the file: `n` subjects, seen and tested; `repeats`.
-    True effects are those of the test subjects and, of other futures, of those who are seen.
     Returned are the fields of a ``lib.book.publishing.Description``, but for the command.
     """
     check_known("data set", name, DATA_SETS)

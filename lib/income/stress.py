@@ -127,11 +127,6 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
     r"""Return chances that rise with values along a logistic curve and average to a share.
 
     .. math:: p_i = \operatorname{expit}(a + 2\,(v_i - \bar v) / s_v), \qquad \bar p = \text{share}
-
-    Examples
-    --------
-    >>> rising([1.0, 2.0, 3.0], 0.5).round(2).tolist()
-    [0.08, 0.5, 0.92]
     """
     values = np.asarray(values, dtype=float)
     if share == 0:
@@ -179,16 +174,13 @@ def stress_test(
 ) -> pd.DataFrame:
     r"""Make studies harder, level by level, run estimators on them, and mark these.
 
-    Of the R², the noise that K futures leave in a subject's mean difference :math:`\bar d_i` is
-    taken out,
+    The studies have true effects; estimators are those of data/estimators/stress.yml, by default
+    all. Marks are the `error` of the average effect and its `absolute error` (US dollars), and `R²`
+    of the effects, missing for estimators of the average alone. Of the R², the noise that K futures
+    leave in a subject's mean difference :math:`\bar d_i` is taken out,
 
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}
         {\widehat{\mathrm{Var}}(\tau)}.
-
-    The studies are drawn by :func:`~lib.income.study.draw_studies`, with true effects; the stress
-    is a name of `STRESSES`; estimators are names of data/estimators/stress.yml, by default all.
-    Marks are the `error` of the average effect and its `absolute error` (US dollars), and `R²` of
-    the effects, missing for estimators of the average alone.
     """
     check_known("stress", stress, STRESSES)
     harder, rule, allows = STRESSES[stress]
@@ -217,14 +209,7 @@ def _marks(truth: TrueEffects, found: Estimate) -> tuple[float, float, float]:
 
 
 def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
-    """Average a mark over the studies of a level, with :func:`~lib.effects.metrics.t_interval`.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"stress": "size", "level": 9, "estimator": "T", "R²": [0.1, 0.3]})
-    >>> curve(table, "R²").round(2).to_numpy().tolist()
-    [[0.2, -1.07, 1.47]]
-    """
+    """Average a mark over the studies of a level, with :func:`~lib.effects.metrics.t_interval`."""
     groups = ["stress", "level", "estimator"]
     return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
 
@@ -232,17 +217,10 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
 def changes(
     table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
 ) -> pd.DataFrame:
-    r"""Say by how much marks change, study by study, from a stress's first level to the others.
+    """Say by how much marks change, study by study, from a stress's first level to the others.
 
     As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
-    interval, see :func:`curve`.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 1, 1], "study": [0, 1, 0, 1]})
-    >>> table = table.assign(estimator="t", error=[50.0, 70.0, 1_150.0, 1_172.0])
-    >>> changes(table, {"t": "T-learner"}, ["error"]).to_numpy().tolist()
-    [['+1\u202f101 ± 13']]
+    interval, such as `+1 101 ± 13`.
     """
     rows, keys = [], ["stress", "level", "mark"]
     for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:

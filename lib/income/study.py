@@ -3,20 +3,17 @@ r"""The data set IncomeSCM-1.0.CATE, and the truth that it hides.
 The question of the paper (Section 4.1): what does a year of full-time studies do to the income of a
 subject five years later, compared to a year without studies, when the subject is free before and
 after? One world is *seen*: subjects study as they wish. Two worlds are *done*: others all study, or
-none does. The difference of their incomes is one noisy draw of each subject's effect.
-
-From a subject's state the simulator can be run again and again, in both arms with shared noise, and
-the mean difference tends to the conditional average treatment effect itself,
+none does. The difference of their incomes is one noisy draw of each subject's effect. Simulated
+again and again from a subject's state, in both arms with shared noise, its mean tends to the
+conditional average treatment effect,
 
 .. math::
     \tau(z) = \mathbb E[Y(1) - Y(0) \mid Z = z]
-    \approx \frac1K \sum_{k=1}^K \bigl(Y^{(k)}(1) - Y^{(k)}(0)\bigr).
+    \approx \frac1K \sum_{k=1}^K \bigl(Y^{(k)}(1) - Y^{(k)}(0)\bigr),
 
-The covariates of the full adjustment set are all that the future depends on, so
-:math:`\tau` is a function of them. Against single draws no estimator can reach an
-R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1) - Y(0))`, the *ceiling*.
-
-Steps are counted from 0; the paper's t is one higher.
+a function of the full adjustment set, which is all that the future depends on. Against single draws
+no estimator can reach an R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1) - Y(0))`, the
+*ceiling*. Steps are counted from 0; the paper's t is one higher.
 """
 
 import itertools
