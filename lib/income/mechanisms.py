@@ -391,8 +391,8 @@ class IncomeTransition(Mechanism):
 
     where :math:`\tilde V_t` is a draw of the initial model at today's parents plus up to $1 000
     after a day course and up to $100 after an evening course, and r is `max_raise_frac`. The weight
-    w is 0.95, but 0 for those who begin or end full-time studies, who are without pay, or who earned
-    less than $5 000. Full-time students earn nothing; during a day course 4/5 is earned.
+    w is 0.95, but 0 for those who begin or end full-time studies, are without pay, or earned less
+    than $5 000. Full-time students earn nothing; during a day course 4/5 is earned.
     """
 
     sampler: IncomeSampler

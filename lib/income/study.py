@@ -18,7 +18,7 @@ no estimator can reach an R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -99,22 +99,15 @@ def draw_studies(
     """Draw one study a seed, as it is needed, from one simulator or from several in turn.
 
     The seed is that of who is seen. The test subjects, and what is true of them, are the same for
-    all studies of a simulator; `options` are others of :func:`draw_study`.
+    all studies of a simulator, and found once; `options` are others of :func:`draw_study`.
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     check(len(simulators) > 0, "studies need a simulator", simulators)
-    options, firsts = OF_TEST_SUBJECTS | options, {}
-    for place, seed in zip(itertools.cycle(range(len(simulators))), seeds, strict=False):
+    options = OF_TEST_SUBJECTS | options
+    for simulator, seed in zip(itertools.cycle(simulators), seeds, strict=False):
         of_others = seed not in (options["test_seed"], options["truth_seed"])
         check(of_others, "the seed of a study must not be that of its test subjects", seed)
-        if place not in firsts:
-            firsts[place] = draw_study(simulators[place], n, seed=seed, **options)
-            yield firsts[place]
-        else:
-            first = firsts[place]
-            drawn = first.drawn | {"seed": seed}
-            again = (drawn[name] for name in ("n", "horizon", "seed", "lottery"))
-            yield replace(first, **_seen(simulators[place], *again), drawn=drawn)
+        yield draw_study(simulator, n, seed=seed, **options)
 
 
 def true_effects(
