@@ -14,13 +14,14 @@ from lib import ROOT
 from lib.effects.study import read_study
 from lib.errors import check_known
 from lib.files import read_table, read_yaml, write_parquet
-from lib.income.study import DATA_SETS, draw_study
+from lib.income.study import draw_study
 from lib.scm import Simulator
 
 _FILE = read_yaml(ROOT / "data" / "income_data_sets.yml")
 
-#: What differs from the usual size in a set of a few rows.
-SMALL = _FILE["small"]
+#: Name of a data set → specification and horizon; and what differs from the usual size in a set
+#: of a few rows.
+DATA_SETS, SMALL = _FILE["sets"], _FILE["small"]
 
 
 def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict:

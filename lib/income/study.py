@@ -36,13 +36,6 @@ TREATED_STEP = 1
 #: Where several studies share their test subjects: seeds that nobody gives a study.
 OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1}
 
-#: Name of a data set → specification and horizon; the second is the reference's short variant.
-DATA_SETS = {
-    "IncomeSCM-1.0.CATE": ("income_scm_1.0", 7),
-    "IncomeSCM-1.0.CATE-short": ("income_scm_1.0", 4),
-    "IncomeSCM-1.1.CATE": ("income_scm_1.1", 7),
-}
-
 
 @dataclass(frozen=True, eq=False)
 class DrawnStudy(Study):
