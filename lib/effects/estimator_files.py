@@ -165,8 +165,6 @@ def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any])
     check_known("class", kind, [*ESTIMATORS, "module:Class"])
     chosen, slots = ESTIMATORS[kind], ESTIMATORS[kind].slots()
     options = chosen(**dict.fromkeys(slots)).get_params()
-    if "random_state" in options:
-        options["random_state"] = of_search["seed"]
     # Role → parameter → values; the learners themselves stand under an empty name.
     said: dict[str, dict[str, list]] = {role: {} for role in (ALL, *slots) if slots}
     for key, value in keys.items():

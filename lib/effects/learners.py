@@ -254,17 +254,14 @@ def _grown(settings, used, scale, features, target, folds, weights) -> tuple[np.
     """Grow forests of one size while they may be the best; return scores, and who is left."""
     size, racing = settings[0].n_estimators, np.arange(len(settings))
     forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
-    trees = dict.fromkeys(forests, ())
     for total in [*range(FIRST_TREES, size, size // 4), size]:
         scores, by_tree = np.zeros(len(settings)), np.zeros((len(settings), total))
         for i, fold in itertools.product(racing, used):
             train, test = folds != fold, folds == fold
             forest = forests[i, fold].set_params(n_estimators=total, warm_start=True)
             fit(forest, features[train], target[train], weights[train])
-            more = forest.estimators_[len(trees[i, fold]) :]
-            more = [tree.predict(features[test]) for tree in more]
-            trees[i, fold] = np.array([*trees[i, fold], *more])
-            loss, each = _losses(trees[i, fold], size, target[test], weights[test])
+            trees = np.array([tree.predict(features[test]) for tree in forest.estimators_])
+            loss, each = _losses(trees, size, target[test], weights[test])
             scores[i] -= loss / scale[fold]
             by_tree[i] += each / scale[fold]
         if total < size:

@@ -30,13 +30,12 @@ METRICS = {
 TABLES_OF_PAPER = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R² by group",)}
 
 
-def published_study(adjustment: str | Sequence[str] = "full", **fields) -> Study:
+def published_study(adjustment: str | Sequence[str] = "full") -> Study:
     """Read the sample that the paper's authors published; nobody knows its true effects."""
     seen, control, treated = (read_table(SAMPLE / f"{name}.parquet") for name in TABLES)
     # The bins of education in the reference's code put its two lowest levels into one.
     control["level of education"] = control["education-num"].clip(lower=2)
-    usual = {"adjustment": adjustment, "group": "level of education"}
-    return Study(seen, control, treated, **usual | fields)
+    return Study(seen, control, treated, adjustment, group="level of education")
 
 
 def published_metrics(adjustment: str = "full") -> pd.DataFrame:

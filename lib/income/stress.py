@@ -58,10 +58,8 @@ def overlap(study: DrawnStudy, power: float) -> Study:
     The power 0 is a lottery of all levels, 1 the world as it is, drawn anew, and a larger one is
     sharper.
     """
-    known = {
-        "probabilities": tempered(study.probabilities, power),
-        "test_probabilities": tempered(study.test_probabilities, power),
-    }
+    tables = ("probabilities", "test_probabilities")
+    known = {which: tempered(getattr(study, which), power) for which in tables}
     policy = StochasticPolicy(lambda now, before: known["probabilities"].loc[now.index])
     drawn = {name: study.drawn[name] for name in ("n", "horizon", "seed")}
     world = study.drawn["simulator"].sample(**drawn, do={"studies": {TREATED_STEP: policy}})
@@ -214,16 +212,14 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
     return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
 
 
-def changes(
-    table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
-) -> pd.DataFrame:
+def changes(table: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     """Say by how much marks change, study by study, from a stress's first level to the others.
 
     As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
     interval, such as `+1 101 ± 13`.
     """
     rows, keys = [], ["stress", "level", "mark"]
-    for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
+    for mark, digits in {"error": 0, "R²": 2}.items():
         first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
         later = table["level"] != table.groupby("stress")["level"].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first})[later], mark)
