@@ -55,15 +55,14 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (*who, metric), one in table.groupby(["estimator", "estimand", "metric"], sort=False):
         value, stated = one["value"], one.dropna(subset=["lower", "upper"])
-        if metric != "error":
-            found = {metric: _mean(value)}
-        else:
+        found = {metric: _mean(value)}
+        if metric == "error":
             squares = (value - value.mean()) ** 2 * len(value) / (len(value) - 1)
             found = {"bias": _mean(value), "standard deviation": _root(squares)}
             found["RMSE"] = _root(value**2)
         if metric in ("error", known):
             found["best"] = _share(one["best"])
-        if len(stated) and metric == "error":
+        if metric == "error" and len(stated):
             found["coverage"] = _share((stated["lower"] <= 0) & (stated["upper"] >= 0))
             found["width"] = _mean(stated["upper"] - stated["lower"])
         rows += [(*who, name, *numbers) for name, numbers in found.items()]

@@ -89,7 +89,7 @@ def side_by_side(cohorts: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def compare(ours: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Say how far our characteristics are from the published ones, fact by fact.
+    """Say how far our characteristics are from the published ones, marked by a prime.
 
     Shares differ by percentage points, :math:`s - s'`; every other statistic by per cent,
     :math:`100 (x - x') / |x'|`. Two zeros do not differ. The facts are those that both know.

@@ -149,9 +149,7 @@ def _futures(simulator, world, horizon, seed, arms, repeats=range(1)) -> list[pd
 
 @cached
 def _seen(simulator, n, horizon, seed, lottery) -> dict:
-    policy = {}
-    if lottery is not None:
-        policy = {"studies": {TREATED_STEP: StochasticPolicy(lottery)}}
+    policy = {} if lottery is None else {"studies": {TREATED_STEP: StochasticPolicy(lottery)}}
     world = simulator.sample(n, horizon, seed, policy)
     return {"observational": cohort(world), "probabilities": _chances(simulator, world, lottery)}
 
