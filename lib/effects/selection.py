@@ -134,7 +134,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
     One row a criterion: the candidate `picked`; Spearman's `rank correlation` of the criterion with
     the true squared error, over the candidates that it can score; and the `regret`, the R² of the
-    best candidate less that of the picked one. The last row expects a candidate drawn at random.
+    best candidate less that of the picked one. The last row is a candidate drawn at random.
     """
     r2, criteria = table["R²"], table.drop(columns="R²")
     found = pd.DataFrame({"picked": criteria.idxmin()}).rename_axis("criterion")

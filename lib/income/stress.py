@@ -71,8 +71,8 @@ def missing(study: DrawnStudy, share: float, by: str | None = None) -> Study:
     tables, names = {}, [name for name in MINIMAL_ADJUSTMENT if name != "age"]
     for which, seed in SEEDS.items():
         table = getattr(study, which)
-        hidden, of = _chances(table, share, by), {"seed": study.drawn[seed], "n": len(table)}
-        noise = {name: uniforms(variable=f"{name} is hidden", **of)[0] for name in names}
+        hidden, n = _chances(table, share, by), len(table)
+        noise = {name: uniforms(study.drawn[seed], f"{name} is hidden", n=n)[0] for name in names}
         holes = {name: table[name].mask(noise[name] < hidden) for name in names}
         tables[which] = table.assign(**holes)
     return replace(study, **tables, impute=True, group=None)
