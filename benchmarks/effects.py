@@ -76,9 +76,9 @@ def tables(folder: Path) -> Iterator[Finding]:
         paper = published_metrics(adjustment).query("metric == 'cross-validation'")
         paper = paper.set_index("estimator")["value"]
         for name, estimated in run.items():
-            if estimated.criterion:
+            if pd.notna(estimated.score):
                 yield (
-                    f"{adjustment}: {estimated.criterion} of {names[name]} "
+                    f"{adjustment}: cross-validation of {names[name]} "
                     f"(paper {paper[name]:.2f}, within 0.02)",
                     f"{estimated.score:.3f}",
                     abs(estimated.score - paper[name]) <= 0.02,

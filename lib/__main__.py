@@ -314,7 +314,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
     from lib.ccr import static_data_sets
     from lib.files import atomic_write, writable
     from lib.income import data_sets, fitted_simulator
-    from lib.income.study import DATA_SETS
+    from lib.income.data_sets import DATA_SETS
 
     known = [*DATA_SETS, *static_data_sets.CONFIGURATIONS]
     for name in names:

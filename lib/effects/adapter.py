@@ -78,14 +78,8 @@ class EconML(BaseEstimator):
 def adapted(name: str, options: dict, seed: int = 0, given: Collection[str] = ()):
     """Return an unfitted estimator of another module, by `module:Class`.
 
-    The `seed` is that of base learners, and of a constructor that takes a `random_state`. A class
-    of EconML that needs more than covariates, treatment, outcome and what else is `given` is
-    refused.
-
-    Examples
-    --------
-    >>> adapted("sklearn.linear_model:HuberRegressor", {"epsilon": 2})
-    HuberRegressor(epsilon=2)
+    The `seed` is that of base learners, and of a `random_state`. A class of EconML that needs more
+    than covariates, treatment, outcome and what else is `given` is refused.
     """
     with told(f"{name} cannot be loaded"):
         found = pkgutil.resolve_name(name)

@@ -43,13 +43,7 @@ def weights_of(control: np.ndarray, treated: np.ndarray) -> dict[str, np.ndarray
 
 
 def tilted(name: str, propensities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tilts of propensities, and their derivatives, by a complex step.
-
-    Examples
-    --------
-    >>> tilted("ATO", np.array([0.5, 0.25]))
-    (array([0.25  , 0.1875]), array([0. , 0.5]))
-    """
+    """Return the tilts of propensities, and their derivatives, by a complex step."""
     check_known("estimand", name, TILTS)
     found = TILTS[name](propensities + 1e-20j)
     return found.real, found.imag / 1e-20
@@ -58,9 +52,9 @@ def tilted(name: str, propensities: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def average_effects(study: Study) -> pd.DataFrame:
     r"""Average the effects of the test subjects as each estimand does.
 
-    Returned is one row an estimand, with columns `value` and `standard error`, in the unit of the
-    outcome; only "ATE" if the study does not know `test_probabilities`. Effects are the true ones
-    or, failing that, the sampled. The standard error is that of test subjects as a sample of all,
+    One row an estimand, with `value` and `standard error`; only "ATE" if the study does not know
+    `test_probabilities`. Effects are the true ones or, failing that, the sampled. The standard
+    error is that of test subjects as a sample of all,
 
     .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
     """

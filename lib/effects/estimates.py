@@ -28,10 +28,9 @@ from lib.errors import InputError, check, check_count, check_known, told
 class Estimate(NamedTuple):
     """What an estimator found, and the ends of the 95 % intervals that it states.
 
-    Effects are those of the test subjects, shape (m,), if it estimates more than the average.
-    `score` is cross-validated, an AUC or R²; `settings` are those chosen, `settled` the estimator
-    with these alone, `seconds` of CPU time; what the average is over is `estimand`, "ATE" or a name
-    of :data:`~lib.effects.estimands.TILTS`.
+    Effects are those of the m test subjects, if it estimates more than the average. `score` is a
+    cross-validated AUC or R²; `settings` are those chosen, `settled` the estimator with these,
+    `seconds` of CPU time; `estimand` is "ATE" or of :data:`~lib.effects.estimands.TILTS`.
     """
 
     ate: float
@@ -70,8 +69,6 @@ def benchmark(
     estimators, grids
         See :func:`~lib.effects.estimator_files.read_estimators`; by default the paper's eleven,
         or all of the `grids` given.
-    seed : int
-        Of resamples of the test subjects, of learners and of the search.
     **options
         How :func:`benchmarks` works, such as `bootstraps`; how estimators are read, such as
         `selection`; fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
@@ -108,9 +105,8 @@ def benchmarks(
     Of studies that are drawn as they are needed, only those at work are in memory. Estimators are
     those of :func:`estimate`; cross-validation may `choose` their settings in "each" study, or
     "once", in the first one for all. `bootstraps` counts resamples of the test subjects, `n_jobs`
-    estimators at work at a time, by default as :func:`joblib.parallel_config` says; `progress` is
-    reported on standard error. Without `keep`, nothing is kept on disk: thousands of small
-    estimates are sooner found again.
+    estimators at work at a time, by default as :func:`joblib.parallel_config` says. Without `keep`,
+    nothing is kept on disk: thousands of small estimates are sooner found again.
     """
     check_known("choose", choose, ["each", "once"])
     check_count("bootstraps", bootstraps, least=0)
@@ -141,8 +137,7 @@ def estimate(
 def with_settings_of(study: Study, estimators=PAPER, n_jobs: int | None = None, **of_file) -> dict:
     """Return estimators with the settings that cross-validation in a study chooses, and no others.
 
-    `estimators` are those of :func:`estimate`. Where an estimator does not say what it has chosen,
-    as one of another library, it will choose again.
+    Where one does not say what it has chosen, as of another library, it will choose again.
     """
     found = estimate(study, estimators, n_jobs, progress=False, **of_file)
     return {name: each.settled for name, each in found.items()}
@@ -232,7 +227,7 @@ def _estimate(name, given, covariates, treatment, outcome, test_covariates) -> E
 
 
 def _unkept(*arguments) -> Estimate:
-    """Estimate, and keep nothing of it on disk, nor of the models on the way."""
+    """Estimate, and keep nothing on disk, nor of the models on the way."""
     context = contextvars.copy_context()
     context.run(KEEPING.set, False)
     return context.run(_estimate, *arguments)

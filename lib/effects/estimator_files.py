@@ -39,14 +39,14 @@ PAPER = (
     *("s-ridge", "s-xgbr", "s-rfr", "t-ridge", "t-xgbr", "t-rfr"),
 )
 
-#: What a file says of its study: argument of `benchmark` → section and key.
+#: What a file says of its study: key of `experiment` or `selection` → argument of `benchmark`.
 SAID = {
-    "outcome": ("experiment", "outcome"),
-    "treatment": ("experiment", "intervention"),
-    "adjustment": ("experiment", "covariates"),
-    "seed": ("experiment", "seed"),
-    "selection": ("selection", "type"),
-    "n_settings": ("selection", "n_iter"),
+    "outcome": "outcome",
+    "intervention": "treatment",
+    "covariates": "adjustment",
+    "seed": "seed",
+    "type": "selection",
+    "n_iter": "n_settings",
 }
 
 #: Sections that mean something here or beside an experiment, and those of public files besides.
@@ -72,17 +72,11 @@ def read_estimators(
 
     `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
     default; `module:Class` and the names of classes are entries without options. `selection` is
-    "grid", of all settings, or "random", of `n_settings` of them, 20 in the paper. Every
-    :class:`~lib.effects.learners.Search` has `seed` and `scored`, every learner the seed. What is
-    unknown is refused, and there is a warning for every key without a meaning here.
+    "grid", of all settings, or "random", of `n_settings` of them. What is unknown is refused, and
+    there is a warning for every key without a meaning here.
 
     A `module` is imported, and so its code run, only for an entry that is to be returned: of a
     file that you do not trust, name those `estimators` that you want.
-
-    Examples
-    --------
-    >>> read_estimators()["match-nn-eu"]
-    Matching()
     """
     check_known("selection", selection, ["grid", "random"])
     check_count("n_settings", n_settings, least=1)
@@ -123,13 +117,7 @@ def labels(source: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
 
 
 def every_setting(name: str, source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
-    """Return an estimator file in which every setting of an entry is an entry of its own.
-
-    Examples
-    --------
-    >>> list(every_setting("ipw-rfc")["estimators"])[:2]
-    ['min_samples_leaf 5', 'min_samples_leaf 10']
-    """
+    """Return an estimator file in which every setting of an entry is an entry of its own."""
     entry = read_grids(source)[name]
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
     made = {}
@@ -146,15 +134,13 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
     experiment of a public file: its estimators, covariates, arms, selection and seed.
     """
     content = _content(source)
-    said: dict[str, Any] = {"grids": source, "estimators": list(content["estimators"])}
-    sections = {section: content.get(section) or {} for section in SECTIONS}
-    found = {argument: sections[section].get(key) for argument, (section, key) in SAID.items()}
-    arms = tuple(sections["experiment"].get(f"intervention{arm}") for arm in (0, 1))
-    found["arms"] = None if None in arms else arms
-    said |= {argument: value for argument, value in found.items() if value is not None}
-    if (folds := sections["selection"].get("folds", FOLDS)) != FOLDS:
-        raise InputError(f"selection has {FOLDS} folds, as the paper's: found {folds}")
-    return said
+    told = (content.get("experiment") or {}) | (content.get("selection") or {})
+    folds = told.get("folds", FOLDS)
+    check(folds == FOLDS, f"selection has {FOLDS} folds, as the paper's", folds)
+    said = {SAID[key]: told[key] for key in SAID if told.get(key) is not None}
+    if None not in (arms := (told.get("intervention0"), told.get("intervention1"))):
+        said["arms"] = arms
+    return {"grids": source, "estimators": list(content["estimators"])} | said
 
 
 def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
@@ -179,8 +165,6 @@ def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any])
     check_known("class", kind, [*ESTIMATORS, "module:Class"])
     chosen, slots = ESTIMATORS[kind], ESTIMATORS[kind].slots()
     options = chosen(**dict.fromkeys(slots)).get_params()
-    if "random_state" in options:
-        options["random_state"] = of_search["seed"]
     # Role → parameter → values; the learners themselves stand under an empty name.
     said: dict[str, dict[str, list]] = {role: {} for role in (ALL, *slots) if slots}
     for key, value in keys.items():

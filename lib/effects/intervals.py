@@ -66,14 +66,6 @@ class Bootstrap(BaseEstimator):
 
     `s` is the standard deviation over resamples. Settings are chosen once, on the whole sample, so
     that intervals leave out the chance of that choice.
-
-    Examples
-    --------
-    >>> from lib.effects.estimators import SLearner
-    >>> z, a = np.arange(40.0)[:, None], np.arange(40) % 2
-    >>> made = Bootstrap(SLearner(Ridge()), n_resamples=20).fit(z, a, z[:, 0] + 5.0 * a)
-    >>> np.round(made.average_interval(z), 1).tolist()
-    [4.5, 4.6]
     """
 
     #: What the estimator has after `fit`, and its bootstrap too.

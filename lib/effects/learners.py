@@ -44,13 +44,7 @@ CLEARLY_WORSE, FIRST_TREES = 2, 10
 
 
 def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
-    """Return an unfitted base learner: library defaults, one thread, seeded.
-
-    Examples
-    --------
-    >>> learner("ridge", alpha=2)
-    Ridge(alpha=2)
-    """
+    """Return an unfitted base learner: library defaults, one thread, seeded."""
     check_known("base estimator", name, LEARNERS)
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
@@ -118,7 +112,6 @@ class Search(BaseEstimator):
 
     Parameters
     ----------
-    learner : scikit-learn learner
     grid : dict or sequence of dict
         Of a `ParameterGrid`; the keys are this object's own: `learner__alpha`, or `learner`.
     n_settings, seed : int, optional
@@ -126,17 +119,6 @@ class Search(BaseEstimator):
         and the seed of that draw.
     scored : bool
         Score a single setting, too, although there is nothing to choose.
-
-    Attributes
-    ----------
-    best_params_, best_estimator_, best_score_
-        The best setting; the learner, fitted to all rows with it; and its AUC or R², if scored.
-
-    Examples
-    --------
-    >>> x = np.arange(20.0)[:, None]
-    >>> Search(Ridge(), {"learner__alpha": [0.1, 1e6]}).fit(x, 3 * x[:, 0]).best_estimator_
-    Ridge(alpha=0.1)
     """
 
     def __init__(self, learner, grid=({},), n_settings=None, seed=0, scored=True):
@@ -177,10 +159,9 @@ def as_search(given, scored: bool = True) -> Search:
 
 
 def rows_of(features, target, weights=None, stratified=False) -> tuple:
-    """Return what is searched: total sums of squares in the folds, and what each row has.
+    """Return total sums of squares in the folds, and what each row has.
 
-    The first, shape (folds,), are about the fold's own mean. A row has features (n, p), a target
-    (n,), a fold (n,) and a weight (n,).
+    The first are about the fold's own mean; a row has features, a target, a fold and a weight.
     """
     folds = fold_of(target, stratified)
     weights = np.ones(len(target)) if weights is None else weights
@@ -194,8 +175,7 @@ def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -
     """Choose the settings that are best together, fit them on request, and return their score.
 
     A random search draws settings of the joint grid, so that one search's choice restricts the
-    other's. The score is missing where nothing is chosen or scored. Each search's `rows` are those
-    of :func:`rows_of`, or some of them.
+    other's. The score is missing where nothing is chosen or scored.
     """
     settings, score = [search.settings() for search in searches], np.nan
     sizes, first = [len(each) for each in settings], searches[0]
@@ -274,17 +254,14 @@ def _grown(settings, used, scale, features, target, folds, weights) -> tuple[np.
     """Grow forests of one size while they may be the best; return scores, and who is left."""
     size, racing = settings[0].n_estimators, np.arange(len(settings))
     forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
-    trees = dict.fromkeys(forests, ())
     for total in [*range(FIRST_TREES, size, size // 4), size]:
         scores, by_tree = np.zeros(len(settings)), np.zeros((len(settings), total))
         for i, fold in itertools.product(racing, used):
             train, test = folds != fold, folds == fold
             forest = forests[i, fold].set_params(n_estimators=total, warm_start=True)
             fit(forest, features[train], target[train], weights[train])
-            more = forest.estimators_[len(trees[i, fold]) :]
-            more = [tree.predict(features[test]) for tree in more]
-            trees[i, fold] = np.array([*trees[i, fold], *more])
-            loss, each = _losses(trees[i, fold], size, target[test], weights[test])
+            trees = np.array([tree.predict(features[test]) for tree in forest.estimators_])
+            loss, each = _losses(trees, size, target[test], weights[test])
             scores[i] -= loss / scale[fold]
             by_tree[i] += each / scale[fold]
         if total < size:
@@ -296,7 +273,7 @@ def _losses(trees: np.ndarray, size: int, target, weights) -> tuple[float, np.nd
     r"""Return the loss of a forest's first B trees, and what each adds to that of the whole.
 
     The expected squared error of B trees is :math:`E_\infty + V / B`, with V the variance between
-    trees. How it depends on chance is told by its derivative in the prediction of each tree.
+    trees; its derivative in the prediction of each tree tells how it depends on chance.
     """
     n, mean = len(trees), trees.mean(axis=0)
     apart, error = trees - mean, target - mean

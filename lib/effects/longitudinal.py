@@ -63,13 +63,7 @@ FOLDS = 5
 
 
 def decided(regime: Any, k: int) -> Any:
-    """Return what a regime says at decision k, from 0: its level, or its rule.
-
-    Examples
-    --------
-    >>> decided("No studies", 2), decided(["Full-time studies", "No studies"], 1)
-    ('No studies', 'No studies')
-    """
+    """Return what a regime says at decision k, from 0: its level, or its rule."""
     return regime[k] if isinstance(regime, Sequence) and not isinstance(regime, str) else regime
 
 
@@ -94,14 +88,6 @@ class Panel:
         Derived, as is what follows: what it depends on as numbers, (n, p), and with all before it.
     taken, said, outcomes
         Codes of the levels that were taken, (n, K), and that each regime says; outcomes (n,).
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"subject": [0, 0, 1, 1], "t": [0, 1, 0, 1], "studies": list("nyyn")})
-    >>> asked = {"never": "n", "if poor": lambda now, past: np.where(past["income"] < 5, "y", "n")}
-    >>> Panel(table.assign(income=[3, 8, 9, 9]), [1], asked, ["income_prev"]).followed("if poor")
-    array([[ True],
-           [ True]])
     """
 
     table: pd.DataFrame
@@ -222,7 +208,7 @@ def structural_model(panel: Panel, regime: str, chances: str = "estimated", kept
     .. math:: E[Y(a_1, \dots, a_K)] = \beta_0 + \sum_k \beta_{k, a_k}, \qquad
         w = \frac{P(A_1, \dots, A_K)}{\prod_k P(A_k \mid H_k)},
 
-    by weighted least squares with these stabilised weights; for static regimes only.
+    by weighted least squares; for static regimes only.
     """
     of_taken, scores = getattr(panel, chances)
     sequences = pd.DataFrame(panel.taken)

@@ -116,11 +116,9 @@ def evaluate(
 ) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
-    Of what :func:`~lib.effects.estimates.estimate` returned, one row an estimator and metric:
-    `estimator`, `estimand`, `metric`, `value`, and the ends `lower` and `upper` of its 95 %
-    interval. Metrics are `cross-validation`, without an interval, and those of :func:`compare`; the
-    same with `, truth` behind the name are against Monte-Carlo effects. They are in the unit of the
-    outcome or its square.
+    One row an estimator and metric: `estimator`, `estimand`, `metric`, `value`, and the `lower` and
+    `upper` end of its 95 % interval. Metrics are `cross-validation`, without an interval, and those
+    of :func:`compare`; with `, truth` behind the name they are against Monte-Carlo effects.
 
     The metric `error` is the estimated average less the true one of the same estimand; its ends are
     those of the interval that the estimator states, less the truth, so that it covers if 0 lies
@@ -168,8 +166,8 @@ def t_interval(groups) -> pd.DataFrame:
 def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFrame:
     """Average sampled, true and estimated effects within each group (Task 3).
 
-    Returned is one row a group: `subjects`, `sampled` with its `standard error`, `truth` if it is
-    known, and a column for each of `effects`, name → shape (m,).
+    One row a group: `subjects`, `sampled` with its `standard error`, `truth` if it is known, and a
+    column for each of `effects`, name → shape (m,).
     """
     known = {} if study.effects is None else {"truth": study.effects}
     columns = pd.DataFrame({"sampled": study.difference, **known, **effects})

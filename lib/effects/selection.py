@@ -1,4 +1,4 @@
-r"""Choosing among estimators of effects when nobody knows the effects.
+"""Choosing among estimators of effects when nobody knows the effects.
 
 A candidate is fitted to one half of the observed subjects. A *criterion* scores it on the
 other half, the validation subjects, by what was seen of them: lower is better.
@@ -44,8 +44,8 @@ class Nuisances(NamedTuple):
 def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_model=None):
     """Fit :class:`Nuisances` in five folds: nobody is predicted from their own outcome.
 
-    Propensities are kept within 0.01 and 0.99. The models are learners of scikit-learn; by default
-    a random forest with leaves of at least 20 subjects, and logistic regression.
+    Models are learners of scikit-learn; by default a random forest with leaves of at least 20, and
+    logistic regression. Propensities are kept within 0.01 and 0.99.
     """
     forest = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
     outcome_model = outcome_model or learner("rfr", **forest)
@@ -76,20 +76,9 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
     the expectation :math:`\operatorname{mean}\,[(\tau - \hat\tau)^2 + 2\mu_0(\tau - \hat\tau)]`,
     least at :math:`\hat\tau = \mu_1`.
 
-    Columns of `effects` and of `factual`, the outcomes in the arm that was taken, are candidates,
-    rows are the validation subjects. Returned is one row a candidate, one column a criterion, in
-    the squared unit of the outcome; factual fit is missing for whom models no outcomes.
-
-    Examples
-    --------
-    >>> known = Nuisances(*(np.array([v]) for v in (1.0, 3.0, 2.0, 0.5)))
-    >>> criteria(known, np.array([1]), np.array([4.0]), pd.DataFrame({"mine": [3.0]})).iloc[0]
-    factual fit             NaN
-    plug-in                1.00
-    R-loss                 0.25
-    DR-loss                1.00
-    influence function   -19.50
-    Name: mine, dtype: float64
+    Columns of `effects` and of `factual`, the outcomes in the arm that was taken, are candidates.
+    Returned is one row a candidate, in the squared unit of the outcome; factual fit is missing for
+    whom models no outcomes.
     """
     control, treated, mean, e = (column[:, None] for column in nuisances)
     a, y = np.asarray(treatment, dtype=float)[:, None], np.asarray(outcome)[:, None]
@@ -114,9 +103,8 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
 def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.DataFrame:
     """Fit candidates to every other observational subject, and score them on the rest.
 
-    `study` has a truth, `candidates` is an estimator file or what it holds, and `models` are those
-    of :func:`nuisances`. Returned is one row a candidate: the columns of :func:`criteria`, and the
-    `R²` of its effects of the test subjects against the true ones, which nobody has in practice.
+    The study has a truth, and `models` are those of :func:`nuisances`. Returned are the columns of
+    :func:`criteria`, and the `R²` against the true effects, which nobody has in practice.
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
@@ -142,21 +130,11 @@ def _halves(candidate, covariates, treatment, outcome, test_covariates):
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
-    """Say how well each criterion chose, against the truth that it could not see.
+    """Say how well each criterion chose in a :func:`trial`, against the truth it could not see.
 
-    From the table of a :func:`trial`, one row a criterion: the candidate `picked`; Spearman's
-    `rank correlation` of the criterion with the true squared error, over the candidates that
-    it can score; and the `regret`, the R² of the best of all candidates less that of the picked
-    one. The last row is what to expect of a candidate drawn at random.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"R-loss": [3.0, 1.0, 2.0], "R²": [0.1, 0.3, 0.5]}, index=[*"stx"])
-    >>> verdicts(table).round(2)
-              picked  rank correlation  regret
-    criterion
-    R-loss         t               0.5     0.2
-    at random                      0.0     0.2
+    One row a criterion: the candidate `picked`; Spearman's `rank correlation` of the criterion with
+    the true squared error, over the candidates that it can score; and the `regret`, the R² of the
+    best candidate less that of the picked one. The last row is a candidate drawn at random.
     """
     r2, criteria = table["R²"], table.drop(columns="R²")
     found = pd.DataFrame({"picked": criteria.idxmin()}).rename_axis("criterion")

@@ -1,7 +1,7 @@
 """A study: who was seen, what they took, what became of them, and what the answer is.
 
-Estimators learn from the observational subjects who took one of the two arms.
-They are marked on other subjects, of whom both outcomes are known.
+Estimators learn from the seen who took one of two arms. They are marked on test subjects, of whom
+both outcomes are known.
 """
 
 import os
@@ -51,13 +51,7 @@ KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "emp
 
 @dataclass(frozen=True)
 class TrueEffects:
-    """Mean and variance of each subject's differences, (m,), over `repeats` runs of its future.
-
-    Examples
-    --------
-    >>> TrueEffects(np.array([0.0, 4.0]), np.array([4.0, 4.0]), repeats=2).ceiling
-    0.6
-    """
+    """Mean and variance of each subject's differences, (m,), over `repeats` runs of its future."""
 
     mean: np.ndarray
     variance: np.ndarray
@@ -83,8 +77,8 @@ class Study:
     """Tables, a question about them and, if known, its answer; checked when it is made.
 
     `dataclasses.replace(study, adjustment="minimal")` asks another question of the same tables.
-    Tables that cannot be read as a study, or can be in more than one way, are refused. If control
-    and treated differ in a few covariates, the control's count, with a warning.
+    Tables that can be read in more than one way are refused. If control and treated differ in a few
+    covariates, the control's count, with a warning.
 
     Attributes
     ----------
@@ -94,12 +88,12 @@ class Study:
         The same m other subjects without and with the treatment.
     adjustment, arms : {"full", "minimal"} or sequence of str, tuple of str
         The covariates; the control's level of the treatment, and the treated's.
-    treatment, outcome, group : str
-        Columns; the last, of the test subjects, to average effects by, may be None.
+    group : str or None
+        The column of the test subjects to average effects by.
     truth : TrueEffects or array of shape (m,), optional
         Monte-Carlo effects of the test subjects.
     probabilities, test_probabilities : pandas.DataFrame, optional
-        The true probability of every level of the treatment, one row a row of `observational`; and
+        The true probability of every level of the treatment, of each row of `observational`; and
         of the test subjects: what they would have done, had nobody told them.
     impute : bool
         Fill missing covariates in: a number becomes the mean, a category none of its levels, and
@@ -107,22 +101,13 @@ class Study:
     covariates, test_covariates : pandas.DataFrame
         Derived, as is what follows. The n and the m subjects: numbers standardised by the n,
         categories one-hot; a level that only the m have has no column.
-    arm, outcomes : numpy.ndarray, shape (n,)
-        1.0 for the treated, 0.0 for the controls; and what became of them.
+    arm, outcomes, arm_probability : numpy.ndarray, shape (n,)
+        1.0 for the treated, 0.0 for the controls; what became of them; the true probability,
+        among all levels, of the arm that was taken, or None.
     difference, effects, groups : numpy.ndarray, shape (m,)
         The sampled effect, with less without the treatment; true effects and groups, or None.
-    arm_probability : numpy.ndarray or None, shape (n,)
-        The true probability, among all levels, of the arm that was taken.
     missing : dict of str to int
         Covariates with missing values that are not filled in, and how many.
-
-    Examples
-    --------
-    >>> seen = pd.DataFrame({"age": [20, 40, 30], "studies": ["no", "yes", "no"]})
-    >>> seen = seen.assign(income=[1.0, 5.0, 3.0])
-    >>> study = Study(seen, seen, seen.assign(income=9), ["age"], ("no", "yes"))
-    >>> study.covariates["age"].round(2).tolist(), study.difference.tolist()
-    ([-1.22, 1.22, 0.0], [8.0, 4.0, 6.0])
     """
 
     observational: pd.DataFrame
@@ -311,8 +296,8 @@ def _check_spelling(column: pd.Series) -> None:
 def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.DataFrame:
     """Encode a covariate by what its first n values are.
 
-    Not by scikit-learn's transformers: to its one-hot encoder a missing category is a level or
-    none, but trees want it to be missing in all the columns of the category.
+    Not by scikit-learn: to its one-hot encoder a missing category is a level or none, but trees
+    want it to be missing in all the columns of the category.
     """
     name, absent, known = column.name, column.isna(), column[:n].dropna()
     if _is_categorical(column, declared) or known.empty:

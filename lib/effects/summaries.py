@@ -40,18 +40,11 @@ from lib.tables import number_text
 def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the table of a benchmark over studies.
 
-    Returned is one row an `estimator`, `estimand` and `metric`, with `value` and `standard error`:
-    of averages, `bias`, `standard deviation` and `RMSE`, `coverage` and `width` of intervals where
-    some are stated, and `best`, the share of studies with the least absolute error. Of conditional
-    effects, "CATE", the mean `R²`, or `R², truth` if the true effects are known, `best`, the share
-    with the largest, and mean `coverage` and `width`. Between equals, both are best.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"study": [0, 1], "estimator": "S", "estimand": "ATE"})
-    >>> table = table.assign(metric="error", value=[1.0, 3.0], lower=[-1.0, 1.0], upper=[3.0, 5.0])
-    >>> over_studies(table).set_index("metric")["value"].round(2).to_dict()
-    {'bias': 2.0, 'standard deviation': 1.41, 'RMSE': 2.24, 'best': 1.0, 'coverage': 0.5, ...}
+    One row an `estimator`, `estimand` and `metric`, with `value` and `standard error`: of averages,
+    `bias`, `standard deviation` and `RMSE`, `coverage` and `width` of intervals where some are
+    stated, and `best`, the share of studies with the least absolute error. Of conditional effects,
+    "CATE", the mean `R²`, or `R², truth` if the true effects are known, `best`, the share with the
+    largest, and mean `coverage` and `width`. Between equals, both are best.
     """
     n_studies = len(table["study"].unique())
     check(n_studies > 1, "a summary is of two studies or more", n_studies)
@@ -62,15 +55,14 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (*who, metric), one in table.groupby(["estimator", "estimand", "metric"], sort=False):
         value, stated = one["value"], one.dropna(subset=["lower", "upper"])
-        if metric != "error":
-            found = {metric: _mean(value)}
-        else:
+        found = {metric: _mean(value)}
+        if metric == "error":
             squares = (value - value.mean()) ** 2 * len(value) / (len(value) - 1)
             found = {"bias": _mean(value), "standard deviation": _root(squares)}
             found["RMSE"] = _root(value**2)
         if metric in ("error", known):
             found["best"] = _share(one["best"])
-        if len(stated) and metric == "error":
+        if metric == "error" and len(stated):
             found["coverage"] = _share((stated["lower"] <= 0) & (stated["upper"] >= 0))
             found["width"] = _mean(stated["upper"] - stated["lower"])
         rows += [(*who, name, *numbers) for name, numbers in found.items()]
@@ -105,14 +97,6 @@ def rank_agreement(table: pd.DataFrame, splits: int = 200, seed: int = 0) -> pd.
     are expected to agree by about the geometric mean of their entries there (Spearman 1904).
     The `table` has columns `world`, `study`, `estimator` and `error`, for the same estimators
     and studies everywhere.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"world": "v", "study": [0, 0, 1, 1], "estimator": [*"abab"]})
-    >>> rank_agreement(table.assign(error=[1, 9, 2, 8]))
-    world    v
-    world
-    v      1.0
     """
     squares, worlds, _ = _squares(table)
     n, rng, total = squares.shape[1], np.random.default_rng(seed), 0.0
@@ -126,11 +110,7 @@ def rank_agreement(table: pd.DataFrame, splits: int = 200, seed: int = 0) -> pd.
 
 
 def rmse_of_resamples(table: pd.DataFrame, resamples: int = 500, seed: int = 0) -> pd.DataFrame:
-    """Return the RMSE of every estimator, a column each, in resamples of the studies.
-
-    There is a row a `world` and `resample`; a resample is of the same studies in all worlds. The
-    table is that of :func:`rank_agreement`.
-    """
+    """Return RMSEs of estimators, a column each, in resamples of studies that all worlds share."""
     squares, worlds, names = _squares(table)
     n = squares.shape[1]
     rows = np.random.default_rng(seed).integers(n, size=(resamples, n))
@@ -151,16 +131,7 @@ def _squares(table: pd.DataFrame) -> tuple[np.ndarray, pd.Index, pd.Index]:
 
 
 def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFrame:
-    """Lay a summary out as text, one row an estimator, standard errors behind ± in two digits.
-
-    Examples
-    --------
-    >>> rows = [("s", "ATE", "bias", -412.3, 35.2), ("s", "ATE", "best", 0.25, 0.0433)]
-    >>> columns = ["estimator", "estimand", "metric", "value", "standard error"]
-    >>> found = in_words(pd.DataFrame(rows, columns=columns), {"s": "S-learner"})
-    >>> found.loc["S-learner", "ATE"].to_dict()
-    {'bias': '−412 ± 35', 'best': '0.250 ± 0.043'}
-    """
+    """Lay a summary out as text, one row an estimator: `−412 ± 35`, to two digits of the error."""
     numbers = zip(summary["value"], summary["standard error"], strict=True)
     texts = [number_text(value, error, None if error > 0 else 2) for value, error in numbers]
     summary, rows = summary.replace({"estimator": names}), ["estimator", "estimand"]

@@ -1,7 +1,7 @@
 """Baseline characteristics: what a table of subjects looks like, variable by variable.
 
 The layout is that of Tables 1 and 4 of the paper (Johansson 2024, arXiv:2405.16069). Published
-numbers are kept in `data/published`, in the same long form, so that a run can be set beside them.
+numbers are kept in `data/published`, in the same long form.
 """
 
 import contextlib
@@ -27,16 +27,6 @@ def baseline_characteristics(frame: pd.DataFrame) -> pd.DataFrame:
 
     A share, :math:`100 \cdot \frac{1}{n} \sum_i [x_i = v]`, is in per cent; quartiles
     interpolate linearly. The first row is the size of the cohort.
-
-    Examples
-    --------
-    >>> baseline_characteristics(pd.DataFrame({"sex": pd.Categorical(list("FMMM"))}))
-      variable level statistic  value
-    0                    count    4.0
-    1      sex     F     count    1.0
-    2      sex     F     share   25.0
-    3      sex     M     count    3.0
-    4      sex     M     share   75.0
     """
     check(len(frame) > 0, "a cohort needs at least one subject", len(frame))
     facts = [("", "", "count", float(len(frame)))]
@@ -59,15 +49,7 @@ def cohort(world: pd.DataFrame) -> pd.DataFrame:
 
     This is the layout of IncomeSCM-1.0.CATE (paper, Section 4.1, whose t = 2 is step 1 here):
     one row a subject at step 1, `income_prev` and `studies_prev` of the step before, and
-    `income` of the last step; income is in US dollars.
-
-    Examples
-    --------
-    >>> world = pd.DataFrame({"subject": 0, "t": [0, 1, 2], "age": [20, 21, 22]})
-    >>> cohort(world.assign(studies=["Day", "No", "No"], income=[10, 20, 30]))
-             age studies  income studies_prev  income_prev
-    subject
-    0         21      No      30          Day           10
+    `income` of the last step, in US dollars.
     """
     steps = world["t"].unique()
     check_known("step", 1, steps)
@@ -83,12 +65,6 @@ def read_published(what: str, **chosen: str) -> pd.DataFrame:
 
     The files are `characteristics` of cohorts, the `fit` of the initial mechanisms to Adult (in
     sample), the `effect` of Full-time studies on the last income (US dollars), and `estimators`.
-
-    Examples
-    --------
-    >>> read_published("effect", source="published files", quantity="average effect")
-       value
-    0   4614
     """
     numbers = dict.fromkeys(["value", "lower", "upper"], "")
     path = ROOT / "data" / "published" / f"income_scm_{what}.csv"
@@ -102,18 +78,7 @@ def read_published(what: str, **chosen: str) -> pd.DataFrame:
 def side_by_side(cohorts: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Lay cohorts out as in the paper's Table 1: one row a level or number, one column a cohort.
 
-    The rows are those of the first cohort's characteristics, ours or published; a cell is text.
-
-    Examples
-    --------
-    >>> people = pd.DataFrame({"age": [20, 30, 40, 50], "sex": pd.Categorical(list("FMMM"))})
-    >>> side_by_side({"People": baseline_characteristics(people)})
-                                 People
-    variable level
-    subjects                          4
-    age             35.0 (27.5 to 42.5)
-    sex      F               1 (25.0 %)
-             M               3 (75.0 %)
+    The rows are those of the first cohort's characteristics; a cell is text: `1 (25.0 %)`.
     """
     columns = []
     for name, facts in cohorts.items():
@@ -124,11 +89,10 @@ def side_by_side(cohorts: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def compare(ours: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Say how far our characteristics are from the published ones, fact by fact.
+    """Say how far our characteristics are from the published ones, marked by a prime.
 
     Shares differ by percentage points, :math:`s - s'`; every other statistic by per cent,
-    :math:`100 (x - x') / |x'|`, where the prime marks the published value. Two zeros do not
-    differ. The facts are those that both know, in the published order.
+    :math:`100 (x - x') / |x'|`. Two zeros do not differ. The facts are those that both know.
     """
     both = published.merge(ours, on=NAMES).set_axis([*NAMES, "published", "ours"], axis="columns")
     difference, share = both["ours"] - both["published"], both["statistic"] == "share"

@@ -14,20 +14,20 @@ from lib import ROOT
 from lib.effects.study import read_study
 from lib.errors import check_known
 from lib.files import read_table, read_yaml, write_parquet
-from lib.income.study import DATA_SETS, draw_study
+from lib.income.study import draw_study
 from lib.scm import Simulator
 
 _FILE = read_yaml(ROOT / "data" / "income_data_sets.yml")
 
-#: What differs from the usual size in a set of a few rows.
-SMALL = _FILE["small"]
+#: Name of a data set → specification and horizon; and what differs from the usual size in a set
+#: of a few rows.
+DATA_SETS, SMALL = _FILE["sets"], _FILE["small"]
 
 
 def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict:
     """Draw a data set from the simulator of its specification, and write its tables as Parquet.
 
     `changed` differs from the size in the file: `n` subjects, seen and tested; `repeats`.
-    True effects are those of the test subjects and, of other futures, of those who are seen.
     Returned are the fields of a ``lib.book.publishing.Description``, but for the command.
     """
     check_known("data set", name, DATA_SETS)

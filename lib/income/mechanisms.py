@@ -1,7 +1,7 @@
-r"""The mechanisms that are particular to IncomeSCM.
+"""The mechanisms that are particular to IncomeSCM.
 
 What census data cannot show is designed by hand: nobody is seen twice, so no transition can be
-fitted, and nobody's `studies` are recorded at all. The constants below are those of IncomeSCM-1.0
+fitted, and nobody's `studies` are recorded at all. The constants are those of IncomeSCM-1.0
 (Johansson 2024, arXiv:2405.16069) or, where the paper has none, of its reference implementation.
 """
 
@@ -71,20 +71,10 @@ class EducationNumSampler(Mechanism):
 
 
 class EducationTransition(CategoricalMechanism):
-    """One level up, never past Doctorate, with a probability that depends on last year's studies.
+    """One level up, never past Doctorate, by last year's studies.
 
-    The probability is 0.95 after full-time studies, 0.10 after a day course, 0.05
-    after an evening course, and 0 without studies.
-
-    Examples
-    --------
-    >>> education = pd.Categorical(["Bachelors"], EDUCATION_LEVELS)
-    >>> transition = EducationTransition("education").fit(Parents(), education)
-    >>> parents = Parents(
-    ...     previous={"education": education, "studies": pd.Categorical([DAY], dtype=STUDIES)}
-    ... )
-    >>> transition.probabilities(parents)[0, -4:]
-    array([0.9, 0.1, 0. , 0. ])
+    The probability is 0.95 after full-time studies, 0.10 after a day course, 0.05 after an evening
+    course, and 0 without studies.
     """
 
     fitted_to: ClassVar = pd.CategoricalDtype(EDUCATION_LEVELS)
@@ -136,10 +126,9 @@ class MaritalStatusTransition(CategoricalMechanism):
         P(v) \propto r_v(\text{age})\,w_v\,[v_{t-1} \to v \text{ is allowed}]
         + a_\text{stay}\,[v = v_{t-1}]
 
-    where r is a random forest's distribution of marital status given age alone. The weights w
-    are those of `after_studies` for the never-married in the year after full-time studies, and 1
-    for a level that is not named and for everyone else. IncomeSCM-1.0 computes such weights and
-    never uses them; version 1.1 uses them.
+    where r is a random forest's distribution given age alone. The weights w are those of
+    `after_studies` for the never-married in the year after full-time studies, and 1 otherwise.
+    IncomeSCM-1.0 computes such weights and never uses them; version 1.1 uses them.
     """
 
     a_stay: Annotated[float, Field(gt=0)] = 5.0
@@ -265,8 +254,7 @@ class StudiesSampler(CategoricalMechanism):
 
     .. math:: P(v) \propto \mathrm{logistic}(s_v / 1.2),
 
-    with a score s of each level that falls or rises with age, and with shifts for
-    children living at home and for the level of education.
+    with a score s of each level that depends on age, living with one's parents, and education.
     """
 
     reads: ClassVar = ("age", "education", "education-num", "relationship")
@@ -294,10 +282,9 @@ class StudiesSampler(CategoricalMechanism):
 class StudiesTransition(CategoricalMechanism):
     """The initial model at today's parents, changed by last year's studies and income.
 
-    Full-time studies are 5 times as likely for full-time students of an unfinished
-    education, and 0.05 times for everyone who was not a full-time student. Above an
-    income of $50 000, full-time studies are 0.2 and day courses 0.44 times as
-    likely. A Doctorate ends full-time studies.
+    Full-time studies are 5 times as likely for full-time students of an unfinished education, and
+    0.05 times for everyone who was not a full-time student. Above an income of $50 000, full-time
+    studies are 0.2 and day courses 0.44 times as likely. A Doctorate ends full-time studies.
     """
 
     sampler: CategoricalMechanism
@@ -326,9 +313,8 @@ class StudiesTransition(CategoricalMechanism):
 class IncomeSampler(Mechanism):
     r"""Yearly income in US dollars, from a forest that predicts income above $50 000.
 
-    Adult records only whether income exceeds $50 000. A random forest regressor
-    predicts that indicator; with normal noise it gives a positive level of income,
-    scaled to a mean of $70 000, to which an upper tail is added:
+    The forest predicts the one thing that Adult records of income; with normal noise that gives a
+    positive level, scaled to a mean of $70 000, to which an upper tail is added:
 
     .. math::
         q &= \max(\hat f(x) + 0.2\,\Phi^{-1}(U_0) + 0.3,\; 0)^2, \qquad
@@ -336,11 +322,10 @@ class IncomeSampler(Mechanism):
         V &= s\,(1 - \sqrt\beta) + [s > 0]\;B\,b\,\sqrt\beta, \qquad
         B = F^{-1}_{\mathrm{Beta}(1.2,\,20.5)}(U_1),
 
-    where :math:`\beta` is the forest's in-sample Brier score, :math:`\bar q` the mean
-    of q over the table and b the largest s of it, both with one draw of noise a
-    record. Full-time students and people without pay earn nothing, and during a day
-    course 4/5 is earned. b is a maximum over a noisy draw: it moves by several per
-    cent with the seed of the fit, and the mean income by about one.
+    where :math:`\beta` is the forest's in-sample Brier score, :math:`\bar q` the mean of q over the
+    table and b the largest s of it, with one draw of noise a record. Full-time students and people
+    without pay earn nothing, and during a day course 4/5 is earned. b, a maximum over a noisy draw,
+    moves by several per cent with the seed of the fit, and the mean income by about one.
     """
 
     noise_terms: ClassVar[int] = 2
@@ -404,11 +389,10 @@ class IncomeTransition(Mechanism):
 
     .. math:: V_t = w\,V_{t-1}\,(1 + r\,U) + (1 - w)\,\tilde V_t
 
-    where :math:`\tilde V_t` is a draw of the initial model at today's parents plus up
-    to $1 000 after a day course and up to $100 after an evening course. The weight w
-    is 0.95, but 0 for those who begin or end full-time studies, who are without pay,
-    or who earned less than $5 000. Full-time students earn nothing; during a day
-    course 4/5 is earned. r, the largest yearly raise, is `max_raise_frac`.
+    where :math:`\tilde V_t` is a draw of the initial model at today's parents plus up to $1 000
+    after a day course and up to $100 after an evening course, and r is `max_raise_frac`. The weight
+    w is 0.95, but 0 for those who begin or end full-time studies, are without pay, or earned less
+    than $5 000. Full-time students earn nothing; during a day course 4/5 is earned.
     """
 
     sampler: IncomeSampler

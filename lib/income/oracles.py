@@ -22,16 +22,15 @@ def three_ways(study: Study) -> pd.DataFrame:
     r"""Find the average effect of a lottery's own subjects in pairs, by weighting, by regression.
 
     The study must be drawn with a `lottery` of its two arms, and with test subjects that are the
-    seen ones (`test_seed` and `seed` are one). Pairs know both incomes of everybody. Weighting by
-    the lottery's probabilities p, and a ridge regression in each arm, see one, and must find the
-    pairs' average but for the luck of the lottery. Its variance is known here,
+    seen ones (`test_seed` and `seed` are one). Weighting by the lottery's probabilities p, and a
+    ridge regression in each arm, see one income of everybody, and must find the pairs' average but
+    for the luck of the lottery. Its variance is known here,
 
     .. math:: \frac{1}{n^2} \sum_i \frac{e_i^2}{p_0 p_1}, \qquad
         e_i = p_0 \bigl(Y_i(1) - m_{1i}\bigr) + p_1 \bigl(Y_i(0) - m_{0i}\bigr),
 
     where m are the weighted means, or what the regressions predict. An experiment could not know
-    it (Neyman 1923, translated in Statistical Science 5(4)). There is one row a way, with `average
-    effect`, the distance `from pairs`, and the `standard error` of that, in US dollars.
+    it (Neyman 1923, translated in Statistical Science 5(4)).
     """
     n, incomes, treated = len(study.arm), study.outcomes, study.arm == 1
     m = len(study.difference)

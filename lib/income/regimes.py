@@ -32,13 +32,7 @@ ADJUSTMENT = (*MINIMAL_ADJUSTMENT, "low-income_prev")
 
 
 def lottery(now: pd.DataFrame, before: pd.DataFrame) -> np.ndarray:
-    """Return the chances of every level of studies, (n, 4): more studies after a low income.
-
-    Examples
-    --------
-    >>> lottery(pd.DataFrame({"education-num": [10]}), pd.DataFrame({"income": [0]})).round(2)
-    array([[0.29, 0.27, 0.  , 0.44]])
-    """
+    """Return the chances of every level of studies, (n, 4): more studies after a low income."""
     low, rank = before["income"].to_numpy() < LOW, now["education-num"].to_numpy() - 10
     never = np.full(len(low), -np.inf)
     return softmax([0.0 * low, -0.5 + 0.4 * low, never, -0.5 + 0.9 * low - 0.05 * rank], axis=0).T
@@ -56,8 +50,7 @@ def draw_panels(
 ) -> Iterator[Panel]:
     """Draw a world of many subjects and cut it into panels of n, which are independent.
 
-    Income is read at the last step, `horizon - 1`; a share `own` decides for itself. Column
-    `propensity` has the true probability of what was taken.
+    Income is read at the last step, `horizon - 1`; a share `own` decides for itself.
     """
     check(0 <= own <= 1, "own must be a share", own)
 

@@ -40,8 +40,11 @@ SLOPE = 2.0
 #: Most of those who choose full-time studies are younger than this.
 TURNING_AGE = 30
 
-#: The rank of education from which :func:`uneven` lets studies pay more.
+#: The rank of education from which studies pay more, if they pay unevenly.
 SOME_COLLEGE = 10
+
+#: A table of a study → which seed it was drawn by.
+SEEDS = {"observational": "seed", "control": "test_seed", "treated": "test_seed"}
 
 
 def hidden_confounder(study: DrawnStudy, name: str) -> Study:
@@ -55,10 +58,8 @@ def overlap(study: DrawnStudy, power: float) -> Study:
     The power 0 is a lottery of all levels, 1 the world as it is, drawn anew, and a larger one is
     sharper.
     """
-    known = {
-        "probabilities": tempered(study.probabilities, power),
-        "test_probabilities": tempered(study.test_probabilities, power),
-    }
+    tables = ("probabilities", "test_probabilities")
+    known = {which: tempered(getattr(study, which), power) for which in tables}
     policy = StochasticPolicy(lambda now, before: known["probabilities"].loc[now.index])
     drawn = {name: study.drawn[name] for name in ("n", "horizon", "seed")}
     world = study.drawn["simulator"].sample(**drawn, do={"studies": {TREATED_STEP: policy}})
@@ -68,8 +69,8 @@ def overlap(study: DrawnStudy, power: float) -> Study:
 def missing(study: DrawnStudy, share: float, by: str | None = None) -> Study:
     """Hide a share of the values of every covariate but age, more where `by` is high."""
     tables, names = {}, [name for name in MINIMAL_ADJUSTMENT if name != "age"]
-    for which in ("observational", "control", "treated"):
-        table, seed = getattr(study, which), "seed" if which == "observational" else "test_seed"
+    for which, seed in SEEDS.items():
+        table = getattr(study, which)
         hidden, n = _chances(table, share, by), len(table)
         noise = {name: uniforms(study.drawn[seed], f"{name} is hidden", n=n)[0] for name in names}
         holes = {name: table[name].mask(noise[name] < hidden) for name in names}
@@ -85,49 +86,35 @@ def censored(study: DrawnStudy, share: float, by: str | None = None) -> Study:
     return replace(study, observational=seen[stays], probabilities=study.probabilities[stays])
 
 
-def bent(study: DrawnStudy, dollars: float) -> Study:
-    """Raise or lower incomes by a bend in age, whatever else anybody does.
+def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> Study:
+    """Add to the last income, after which nothing comes, and to what is known of the effect.
 
-    The young earn more, those beyond 30 less, see :data:`TURNING_AGE`.
+    `pay` says how much for each dollar, from a table, who is treated in it, and its seed.
     """
-    return _paid(study, lambda table, treated, seed: dollars * _young(table))
+    seen = (study.observational["studies"] == study.arms[1]).to_numpy(float)
+    arms = {"observational": seen, "control": 0.0, "treated": 1.0}
+    tables = {which: getattr(study, which) for which in arms}
+    more = {k: dollars * pay(tables[k], arms[k], study.drawn[SEEDS[k]]) for k in arms}
+    tables = {k: table.assign(income=table["income"] + more[k]) for k, table in tables.items()}
+    truth = study.truth
+    if truth is not None:
+        truth = replace(truth, mean=truth.mean + more["treated"] - more["control"])
+    return replace(study, **tables, truth=truth)
 
 
-def uneven(study: DrawnStudy, dollars: float) -> Study:
-    """Let studies pay so much more to those with some college, and so much less to others."""
-    return _paid(study, lambda table, treated, seed: dollars * _gains(table) * treated)
-
-
-def noisy(study: DrawnStudy, dollars: float) -> Study:
-    """Add normal noise of this standard deviation to incomes, the same in both arms."""
-
-    def luck(table, treated, seed):
-        return dollars * ndtri(uniforms(seed, "luck beside", n=len(table))[0])
-
-    return _paid(study, luck)
-
-
-def _young(table: pd.DataFrame) -> np.ndarray:
+def _bend(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
+    """Raise the incomes of the young, and lower those of people beyond :data:`TURNING_AGE`."""
     return np.tanh((TURNING_AGE - table["age"].to_numpy(dtype=float)) / 4)
 
 
-def _gains(table: pd.DataFrame) -> np.ndarray:
-    return np.where(table["education-num"] >= SOME_COLLEGE, 1.0, -1.0)
+def _uneven(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
+    """Let studies pay more to those with some college, and less to others."""
+    return np.where(table["education-num"] >= SOME_COLLEGE, treated, -treated)
 
 
-def _paid(study: DrawnStudy, pay: Callable[[pd.DataFrame, np.ndarray, int], np.ndarray]) -> Study:
-    """Add to the last income, after which nothing comes, and to what is known of the effect."""
-    tables, by_arm = {}, []
-    arms = {"control": 0.0, "treated": 1.0}
-    arms["observational"] = (study.observational["studies"] == study.arms[1]).to_numpy(float)
-    for which, treated in arms.items():
-        table, seed = getattr(study, which), "seed" if which == "observational" else "test_seed"
-        by_arm.append(pay(table, treated, study.drawn[seed]))
-        tables[which] = table.assign(income=table["income"] + by_arm[-1])
-    truth = study.truth
-    if truth is not None:
-        truth = replace(truth, mean=truth.mean + by_arm[1] - by_arm[0])
-    return replace(study, **tables, truth=truth)
+def _luck(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
+    """Add normal noise, the same in both arms."""
+    return ndtri(uniforms(seed, "luck beside", n=len(table))[0])
 
 
 def _chances(table: pd.DataFrame, share: float, by: str | None) -> np.ndarray:
@@ -138,11 +125,6 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
     r"""Return chances that rise with values along a logistic curve and average to a share.
 
     .. math:: p_i = \operatorname{expit}(a + 2\,(v_i - \bar v) / s_v), \qquad \bar p = \text{share}
-
-    Examples
-    --------
-    >>> rising([1.0, 2.0, 3.0], 0.5).round(2).tolist()
-    [0.08, 0.5, 0.92]
     """
     values = np.asarray(values, dtype=float)
     if share == 0:
@@ -152,31 +134,32 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
     return expit(steps + brentq(lambda a: expit(a + steps).mean() - share, -bound, bound))
 
 
-def _is_share(level) -> bool:
-    return isinstance(level, Real) and 0 <= level < 1
+def _numbers(rule: str, below: float = np.inf) -> tuple[str, Callable[[Any], bool]]:
+    """Say which levels there are, in words, and what tells whether something is one."""
+    return rule, lambda level: isinstance(level, Real) and 0 <= level < below
 
 
-def _is_sum(level) -> bool:
-    return isinstance(level, Real) and 0 <= level < np.inf
+def _counts(least: int) -> tuple[str, Callable[[Any], bool]]:
+    return f"a whole number, at least {least}", lambda level: is_count(level, least)
 
 
-_CAUSES, _SHARE = ("none", *MINIMAL_ADJUSTMENT), "a share, at least 0 and below 1"
-_WHOLE = "a whole number, at least"
+_SHARE, _SUM = _numbers("a share, at least 0 and below 1", 1), _numbers("0 or more")
+_CAUSES = ("none", *MINIMAL_ADJUSTMENT)
 
 #: Name → the function from a study and a level to the harder study; which levels there are, in
 #: words; and whether something is one. The first two read more subjects or fewer, and another step.
 STRESSES: dict[str, tuple[Callable[[DrawnStudy, Any], Study], str, Callable[[Any], bool]]] = {
-    "sample size": (lambda study, n: study.redrawn(n=n), f"{_WHOLE} 1", lambda n: is_count(n, 1)),
-    "horizon": (lambda study, h: study.redrawn(horizon=h), f"{_WHOLE} 3", lambda h: is_count(h, 3)),
+    "sample size": (lambda study, n: study.redrawn(n=n), *_counts(1)),
+    "horizon": (lambda study, horizon: study.redrawn(horizon=horizon), *_counts(3)),
     "hidden confounder": (hidden_confounder, f"one of {', '.join(_CAUSES)}", _CAUSES.__contains__),
-    "overlap": (overlap, "0 or more", _is_sum),
-    "missing (MCAR)": (missing, _SHARE, _is_share),
-    "missing (MAR)": (functools.partial(missing, by="age"), _SHARE, _is_share),
-    "censored at random": (censored, _SHARE, _is_share),
-    "censored by income": (functools.partial(censored, by="income"), _SHARE, _is_share),
-    "bend": (bent, "0 or more", _is_sum),
-    "uneven": (uneven, "0 or more", _is_sum),
-    "noise": (noisy, "0 or more", _is_sum),
+    "overlap": (overlap, *_SUM),
+    "missing (MCAR)": (missing, *_SHARE),
+    "missing (MAR)": (functools.partial(missing, by="age"), *_SHARE),
+    "censored at random": (censored, *_SHARE),
+    "censored by income": (functools.partial(censored, by="income"), *_SHARE),
+    "bend": (functools.partial(paid, pay=_bend), *_SUM),
+    "uneven": (functools.partial(paid, pay=_uneven), *_SUM),
+    "noise": (functools.partial(paid, pay=_luck), *_SUM),
 }
 
 
@@ -189,16 +172,13 @@ def stress_test(
 ) -> pd.DataFrame:
     r"""Make studies harder, level by level, run estimators on them, and mark these.
 
-    Of the R², the noise that K futures leave in a subject's mean difference :math:`\bar d_i` is
-    taken out,
+    The studies have true effects; estimators are those of data/estimators/stress.yml, by default
+    all. Marks are the `error` of the average effect and its `absolute error` (US dollars), and `R²`
+    of the effects, missing for estimators of the average alone. Of the R², the noise that K futures
+    leave in a subject's mean difference :math:`\bar d_i` is taken out,
 
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}
         {\widehat{\mathrm{Var}}(\tau)}.
-
-    The studies are drawn by :func:`~lib.income.study.draw_studies`, with true effects; the stress
-    is a name of `STRESSES`; estimators are names of data/estimators/stress.yml, by default all.
-    Marks are the `error` of the average effect and its `absolute error` (US dollars), and `R²` of
-    the effects, missing for estimators of the average alone.
     """
     check_known("stress", stress, STRESSES)
     harder, rule, allows = STRESSES[stress]
@@ -227,35 +207,19 @@ def _marks(truth: TrueEffects, found: Estimate) -> tuple[float, float, float]:
 
 
 def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
-    """Average a mark over the studies of a level, with :func:`~lib.effects.metrics.t_interval`.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"stress": "size", "level": 9, "estimator": "T", "R²": [0.1, 0.3]})
-    >>> curve(table, "R²").round(2).to_numpy().tolist()
-    [[0.2, -1.07, 1.47]]
-    """
+    """Average a mark over the studies of a level, with :func:`~lib.effects.metrics.t_interval`."""
     groups = ["stress", "level", "estimator"]
     return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
 
 
-def changes(
-    table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
-) -> pd.DataFrame:
-    r"""Say by how much marks change, study by study, from a stress's first level to the others.
+def changes(table: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+    """Say by how much marks change, study by study, from a stress's first level to the others.
 
     As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
-    interval, see :func:`curve`.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"stress": "size", "level": [9, 9, 1, 1], "study": [0, 1, 0, 1]})
-    >>> table = table.assign(estimator="t", error=[50.0, 70.0, 1_150.0, 1_172.0])
-    >>> changes(table, {"t": "T-learner"}, ["error"]).to_numpy().tolist()
-    [['+1\u202f101 ± 13']]
+    interval, such as `+1 101 ± 13`.
     """
     rows, keys = [], ["stress", "level", "mark"]
-    for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
+    for mark, digits in {"error": 0, "R²": 2}.items():
         first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
         later = table["level"] != table.groupby("stress")["level"].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first})[later], mark)

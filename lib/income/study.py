@@ -3,25 +3,22 @@ r"""The data set IncomeSCM-1.0.CATE, and the truth that it hides.
 The question of the paper (Section 4.1): what does a year of full-time studies do to the income of a
 subject five years later, compared to a year without studies, when the subject is free before and
 after? One world is *seen*: subjects study as they wish. Two worlds are *done*: others all study, or
-none does. The difference of their incomes is one noisy draw of each subject's effect.
-
-From a subject's state the simulator can be run again and again, in both arms with shared noise, and
-the mean difference tends to the conditional average treatment effect itself,
+none does. The difference of their incomes is one noisy draw of each subject's effect. Simulated
+again and again from a subject's state, in both arms with shared noise, its mean tends to the
+conditional average treatment effect,
 
 .. math::
     \tau(z) = \mathbb E[Y(1) - Y(0) \mid Z = z]
-    \approx \frac1K \sum_{k=1}^K \bigl(Y^{(k)}(1) - Y^{(k)}(0)\bigr).
+    \approx \frac1K \sum_{k=1}^K \bigl(Y^{(k)}(1) - Y^{(k)}(0)\bigr),
 
-The covariates of the full adjustment set are all that the future depends on, so
-:math:`\tau` is a function of them. Against single draws no estimator can reach an
-R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1) - Y(0))`, the *ceiling*.
-
-Steps are counted from 0; the paper's t is one higher.
+a function of the full adjustment set, which is all that the future depends on. Against single draws
+no estimator can reach an R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1) - Y(0))`, the
+*ceiling*. Steps are counted from 0; the paper's t is one higher.
 """
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -38,13 +35,6 @@ TREATED_STEP = 1
 
 #: Where several studies share their test subjects: seeds that nobody gives a study.
 OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1}
-
-#: Name of a data set → specification and horizon; the second is the reference's short variant.
-DATA_SETS = {
-    "IncomeSCM-1.0.CATE": ("income_scm_1.0", 7),
-    "IncomeSCM-1.0.CATE-short": ("income_scm_1.0", 4),
-    "IncomeSCM-1.1.CATE": ("income_scm_1.1", 7),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,22 +92,15 @@ def draw_studies(
     """Draw one study a seed, as it is needed, from one simulator or from several in turn.
 
     The seed is that of who is seen. The test subjects, and what is true of them, are the same for
-    all studies of a simulator; `options` are others of :func:`draw_study`.
+    all studies of a simulator, and found once; `options` are others of :func:`draw_study`.
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     check(len(simulators) > 0, "studies need a simulator", simulators)
-    options, firsts = OF_TEST_SUBJECTS | options, {}
-    for place, seed in zip(itertools.cycle(range(len(simulators))), seeds, strict=False):
+    options = OF_TEST_SUBJECTS | options
+    for simulator, seed in zip(itertools.cycle(simulators), seeds, strict=False):
         of_others = seed not in (options["test_seed"], options["truth_seed"])
         check(of_others, "the seed of a study must not be that of its test subjects", seed)
-        if place not in firsts:
-            firsts[place] = draw_study(simulators[place], n, seed=seed, **options)
-            yield firsts[place]
-        else:
-            first = firsts[place]
-            drawn = first.drawn | {"seed": seed}
-            again = (drawn[name] for name in ("n", "horizon", "seed", "lottery"))
-            yield replace(first, **_seen(simulators[place], *again), drawn=drawn)
+        yield draw_study(simulator, n, seed=seed, **options)
 
 
 def true_effects(
@@ -166,9 +149,7 @@ def _futures(simulator, world, horizon, seed, arms, repeats=range(1)) -> list[pd
 
 @cached
 def _seen(simulator, n, horizon, seed, lottery) -> dict:
-    policy = {}
-    if lottery is not None:
-        policy = {"studies": {TREATED_STEP: StochasticPolicy(lottery)}}
+    policy = {} if lottery is None else {"studies": {TREATED_STEP: StochasticPolicy(lottery)}}
     world = simulator.sample(n, horizon, seed, policy)
     return {"observational": cohort(world), "probabilities": _chances(simulator, world, lottery)}
 

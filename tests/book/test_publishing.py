@@ -17,7 +17,7 @@ from lib.__main__ import main
 from lib.book.publishing import QUESTIONS, Description, publish
 from lib.ccr.static_data_sets import CONFIGURATIONS
 from lib.errors import InputError
-from lib.income.study import DATA_SETS
+from lib.income.data_sets import DATA_SETS
 
 SETS = [*DATA_SETS, *CONFIGURATIONS]
 

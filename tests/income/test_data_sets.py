@@ -7,8 +7,7 @@ import pytest
 from lib.effects.study import FULL_ADJUSTMENT, read_study
 from lib.errors import InputError
 from lib.income import draw_study, fitted_simulator, load_cate
-from lib.income.data_sets import write_cate
-from lib.income.study import DATA_SETS
+from lib.income.data_sets import DATA_SETS, write_cate
 
 SHORT = "IncomeSCM-1.0.CATE-short"
 
