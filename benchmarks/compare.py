@@ -613,7 +613,9 @@ def beside(ours: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     each = [ours["amount"] / other["amount"] * theirs / mine for mine, theirs in turns]
     middle, least, most = map(_rounded, (statistics.median(each), min(each), max(each)))
     if min(each) < 1 < max(each):
-        return f"Beside {other['way']}, it is neither faster nor slower: {least} to {most} times."
+        return (
+            f"Beside {other['way']}, which is faster depends on the turn: {least} to {most} times."
+        )
     return f"Beside {other['way']}, {middle} times the work, {least} to {most} in single turns."
 
 

@@ -23,11 +23,7 @@ from lib.errors import InputError, check, check_known, check_once
 def commands() -> None:
     """Make the Causal Benchmark Book, rerun a page of it, or look what there is to run.
 
-    Every page is a notebook that was executed with certain parameters. `book` makes
-    the whole book, `run` executes one notebook with the values you choose, `sweep` with many, and
-    `compare` sets runs side by side. `pages` lists the notebooks with their parameters, and
-    `sheets` makes sheets of their exercises. `record` keeps tables of an edition, or compares a
-    fresh run with them. `sample` writes worlds of a simulator, and `export` the data sets.
+    Every page is a notebook that was executed with certain parameters.
 
     \b
     examples:
@@ -62,11 +58,6 @@ def book(edition: str, workers: int, no_render: bool) -> list[str]:
     lib, the data and the versions of all dependencies are what they were when it was run. A
     page that fails does not stop the others and does not replace its last good version; the
     notebook as it failed is kept as book/executed/EDITION/PAGE.failed.ipynb.
-
-    \b
-    examples:
-      python -m lib book --edition paper --workers 4   the sizes of the papers
-      python -m lib book --no-render                   execute only
     """
     from lib.book.building import build
     from lib.book.editions import Book
@@ -163,11 +154,7 @@ def _range(word: str) -> list[str]:
 def compare(runs: tuple[str, ...]) -> list[str]:
     """Make a page of two runs or more: parameters that differ, recorded numbers, and figures.
 
-    RUN is a folder in runs, by its name or path.
-
-    \b
-    example:
-      python -m lib compare worlds worlds,horizon=4
+    RUN is a folder in runs, by its name or path, such as worlds,horizon=4.
     """
     from lib.book.editions import Book
     from lib.book.runs import compare
@@ -180,10 +167,9 @@ def compare(runs: tuple[str, ...]) -> list[str]:
 @commands.command()
 @_edition
 def pages(edition: str) -> None:
-    """List the pages of an edition, with their parameters.
+    """List the pages of an edition: notebook, whether up to date, and parameters.
 
-    Of each page it says the notebook, whether it is up to date, and the parameters: type,
-    value in this edition, and meaning.
+    Each parameter has its type, its value in this edition, and its meaning.
     """
     from lib.book.editions import Book, load_edition
     from lib.book.parameters import as_source
@@ -206,10 +192,6 @@ def sheets(edition: str) -> list[str]:
 
     Teachers' sheets have the solutions, with what their programs print. The pages must have
     been made by `python -m lib book`.
-
-    \b
-    example:
-      python -m lib sheets --edition quick
     """
     from lib.book.building import make_sheets
 
@@ -228,12 +210,6 @@ def record(edition: str, only_check: bool) -> list[str]:
     They go to data/recorded, as CSV, with a run record for each page. Of each table it says
     whether it is the same as the one kept before, to six digits of every number. A page that is
     not up to date is named, and what was kept of it stays.
-
-    \b
-    examples:
-      python -m lib book --edition paper      make the pages
-      python -m lib record paper --check      does this run give what was kept?
-      python -m lib record paper              keep what it gives
     """
     from lib.book.building import keep
     from lib.book.editions import Book

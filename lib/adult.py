@@ -44,16 +44,9 @@ EDUCATION_LEVELS: list[str] = _CODEBOOK["education"]
 
 
 def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Read the 32 561 records as they are in the file, after checking its digest.
+    """Read the 32 561 records of a copy of UCI's `adult.data`, plain or gzipped, by its digest.
 
-    The file is a copy of UCI's `adult.data`, plain or gzipped; by default the one that ships
-    with the book. One row is a record, with the 15 columns of `FIELDS`; a missing value is NaN.
-
-    Examples
-    --------
-    >>> records = read_adult()
-    >>> len(records), int(records.isna().any(axis="columns").sum())
-    (32561, 2399)
+    One row is a record, with the 15 columns of `FIELDS`; a missing value is NaN.
     """
     path = Path(path or ADULT_PATH)
     expected = f"expected the {ADULT_BYTES:,} bytes of UCI's adult.data with MD5 {ADULT_MD5}"
@@ -72,13 +65,9 @@ def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
 def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     """Read the Adult table as IncomeSCM uses it: 30 162 complete records, 13 variables.
 
-    Records with a missing value and the sampling weight `fnlwgt` are left out,
-    ``capital-net = capital-gain - capital-loss`` (US dollars), and the three
-    kinds of marriage become one (paper, Section 3.1).
-
-    One row is a person. Text is categorical: `education` from the lowest level to the highest,
-    the other variables in alphabetical order. Numbers are floats: `age` (years), `education-num`
-    (1 to 16), `capital-net` (US dollars), `hours-per-week` (hours).
+    ``capital-net = capital-gain - capital-loss`` (US dollars), and three kinds of marriage become
+    one. Text is categorical: `education` from the lowest level to the highest, other variables in
+    alphabetical order. Numbers are floats.
 
     Examples
     --------

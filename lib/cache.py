@@ -1,17 +1,10 @@
 """Results kept on disk: a costly step runs once, and again only when it could differ.
 
-Fitting a simulator takes most of a minute, and three chapters want the same fit.
-:func:`cached` keeps what a function returned in `.cache/results` (or in the folder
-that the environment variable `CAUSAL_BENCHMARK_BOOK_CACHE` names). A result comes
-back only if nothing that made it has changed:
-
-- the arguments, by value;
-- every file of `lib`, but for figures, the book and the command line, which no result needs;
-- the versions of Python and of all direct dependencies, by :func:`versions`.
-
-The last two name a folder, a *generation* of results. The generation in use and
-the one before it stay; older ones are deleted, so that the folder does not grow
-without bound. One that another user may write to is refused, because results are pickled.
+:func:`cached` keeps what a function returned in `.cache/results` (or in the folder that the
+environment variable `CAUSAL_BENCHMARK_BOOK_CACHE` names), by the values of its arguments. Every
+file of `lib` that a result may need and the versions of all direct dependencies name a folder in
+it, a *generation*. The one in use and the one before it stay, older ones are deleted, and one
+that another user may write to is refused, because results are pickled.
 """
 
 import contextlib
@@ -53,10 +46,7 @@ APART = ("plots.py", "book", "__main__.py")
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of every direct dependency, as installed here.
-
-    One that is not installed is named, too: what is installed later is a change.
-    """
+    """Return the versions of Python and of every direct dependency; `absent` is one, too."""
     found = {"python": platform.python_version()}
     requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     for name in re.findall(r"^[\w.-]+", requirements, flags=re.MULTILINE):
@@ -95,10 +85,7 @@ def _opened(folder: Path) -> Path:
 
 
 class _Namer(NumpyHasher):
-    """Name arguments by value, and refuse those that somebody's own code is a part of.
-
-    An object whose bytes change from load to load has `made_by()`, which returns what made it.
-    """
+    """Name arguments by value, or by their `made_by()`; refuse those with somebody's own code."""
 
     def save(self, obj: Any) -> None:
         if hasattr(type(obj), "made_by"):
@@ -109,13 +96,11 @@ class _Namer(NumpyHasher):
 
 
 def cached(function: Callable) -> Callable:
-    """Keep on disk what a function of `lib` returns.
+    """Keep on disk what a function of `lib` returns, which its arguments and the code determine.
 
-    What it returns must depend on its arguments and the code alone; if somebody's own code is
-    among the arguments, it is not kept. Hand it values rather than the path of a file, because a
-    path stays the same when the file changes. An entry that is damaged or was only half written is
-    computed again. If several processes want the same missing result at once, one computes it and
-    the others wait for it.
+    Hand it values rather than paths, which stay the same when a file changes. If somebody's own
+    code is among the arguments, nothing is kept. A damaged entry is computed again. Of several
+    processes that want the same missing result at once, one computes it.
 
     Examples
     --------

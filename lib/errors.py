@@ -11,11 +11,7 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """An input breaks a rule; the message states the rule and what was found.
-
-    The command line prints the message alone and exits with status 2; in a
-    notebook it is an ordinary :class:`ValueError`.
-    """
+    """An input breaks a rule; the message states the rule and what was found."""
 
 
 @contextlib.contextmanager
@@ -48,14 +44,7 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
 
 
 def check_known(what: str, name: Any, allowed: Iterable, limit: int = 20) -> None:
-    """Refuse a name that is not among those allowed.
-
-    Examples
-    --------
-    >>> check_known("theme", "candy", ["candy_party", "flu_vaccine"])
-    Traceback (most recent call last):
-    lib.errors.InputError: theme 'candy' is unknown: expected one of candy_party, flu_vaccine
-    """
+    """Refuse a name that is not among those allowed, of which `limit` are listed."""
     if name not in (allowed := list(allowed)):
         raise InputError(f"{what} {name!r} is unknown: {one_of(allowed, limit)}")
 
@@ -90,21 +79,7 @@ def check_count(name: str, number: Any, least: int) -> None:
 
 
 def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
-    """Say in one sentence what pydantic found first: the key, the rule, and what was found.
-
-    The keys `allowed` are listed for one that is not.
-
-    Examples
-    --------
-    >>> import pydantic
-    >>> class Page(pydantic.BaseModel, extra="forbid"):
-    ...     name: str
-    >>> try:
-    ...     Page(name=3)
-    ... except pydantic.ValidationError as error:
-    ...     print(first_problem(error))
-    key 'name': input should be a valid string, found 3
-    """
+    """Say in one sentence what pydantic found first, such as a key that is not `allowed`."""
     problem = error.errors()[0]
     key = ".".join(str(part) for part in problem["loc"])
     found = problem["input"]

@@ -1,9 +1,4 @@
-"""Files: read in one way, and written whole or not at all.
-
-Whatever the project writes is written beside its destination and renamed into place
-at the end, so that an interrupted run leaves the old file, not half of the new one.
-What a user hands in, a table or a YAML file, is read here, and refused in one sentence.
-"""
+"""Files: what a user hands in is read here, and what is written is whole or not there at all."""
 
 import contextlib
 import errno
@@ -18,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import joblib
 import pandas as pd
 import psutil
 import pyarrow as pa
@@ -41,14 +37,10 @@ def atomic_write(path: str | os.PathLike, files: Collection[str] = ()) -> Iterat
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
-    who write the same path at once, the later counts, whole. What a killed process has left
-    beside it, the next one that writes `path` removes.
+    who write it at once, the later counts, whole. What a killed process has left, the next removes.
 
-    If names of `files` are given, it is a folder. An earlier folder is replaced as a whole, so
-    that files of two writers never stand together; one that holds anything else is refused.
-
-    If the file cannot be written, that is an :class:`InputError`; errors about other files,
-    such as an input that is missing, pass as they are.
+    If names of `files` are given, it is a folder, which is replaced as a whole, and refused if it
+    holds anything else. Errors about other files, such as a missing input, pass as they are.
 
     Examples
     --------
@@ -112,10 +104,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def write_parquet(path: Path, frames: Iterable[pd.DataFrame], compression: str = "snappy") -> None:
-    """Write one or more frames with the same columns to a Parquet file, one after another.
-
-    If they come from a generator, one is in memory at a time.
-    """
+    """Write frames with the same columns to a Parquet file; of a generator, one is in memory."""
     tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
     first = next(tables)
     with pq.ParquetWriter(path, first.schema, compression=compression) as writer:
@@ -153,8 +142,7 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
 def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
     """Read a YAML file by the safe loader, and refuse a key that stands twice in one mapping.
 
-    In a section (a key of the whole) that is `ignored`, because it has no meaning here, a doubled
-    key is only warned of, and its last value counts.
+    In a section (a key of the whole) that is `ignored`, it is warned of, and the last counts.
 
     Examples
     --------
@@ -207,11 +195,9 @@ def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
 
 @contextlib.contextmanager
 def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold a lock file, so that one process at a time does what is in the block.
+    """Hold a lock file, of which the system lets go when its holder ends, however it ends.
 
-    Its folder is made, if it is not there. The operating system lets go of the lock when its
-    holder ends, however it ends. With ``wait=False``, a lock that is held is a
-    :class:`BlockingIOError`.
+    With ``wait=False``, a lock that is held is a :class:`BlockingIOError`.
     """
     writable(path.parent)
     with open(path, "a") as lock:
@@ -221,18 +207,13 @@ def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
 
 
 def digest(path: Path, without: Collection[str] = ()) -> str:
-    """Return the SHA-256 of a file, or of all below a folder, names included, as 64 digits.
+    """Digest a file, or names and contents of all below a folder; what does not exist is empty.
 
     Hidden files, compiled Python, and files and folders with a name in `without` do not count.
-    What does not exist has the digest of an empty folder.
     """
-    found = hashlib.sha256()
-    apart = {"__pycache__", *without}
-    for one in sorted(path.rglob("*")) or [path]:
+    apart, found = {"__pycache__", *without}, {}
+    for one in [*path.rglob("*")] or [path]:
         place = one.relative_to(path)
         if one.is_file() and not any(part[0] == "." or part in apart for part in place.parts):
-            content = one.read_bytes()
-            # The lengths keep (name, content) pairs apart: "ab" + "c" is not "a" + "bc".
-            name = place.as_posix()
-            found.update(f"{len(name)} {len(content)} {name}".encode() + content)
-    return found.hexdigest()
+            found[place.as_posix()] = hashlib.sha256(one.read_bytes()).hexdigest()
+    return joblib.hash(found)

@@ -45,30 +45,9 @@ def uniforms(
     where :math:`w_{ki}` is the 64-bit word at the address of term `k` and subject
     `i`. The values lie strictly between 0 and 1, symmetric about ½.
 
-    Parameters
-    ----------
-    seed : int
-        Names the world's noise; not negative.
-    variable : str
-        Names the noise within the world; by convention the variable it drives.
-    step : int
-        Time step, not negative.
-    n : int
-        Number of subjects.
-    terms : int
-        How many uniforms each subject has.
-    first : int
-        The first subject; ``uniforms(..., first=f)`` is what a larger sample has
-        from column `f` on.
-
-    Returns
-    -------
-    numpy.ndarray, shape (terms, n)
-
-    Raises
-    ------
-    InputError
-        If `seed`, `step`, `n`, `terms` or `first` is negative or not whole.
+    The array has one row a term and one column a subject, of whom `first` is the first: what a
+    larger sample has from that column on. `seed` names the noise of a world, and `variable`, by
+    convention the one that it drives, the noise within the world.
 
     Examples
     --------

@@ -2,13 +2,8 @@
 
 :func:`intervals`, :func:`lines` and :func:`bars` take a tidy table. It has one row a value: the
 column `value`, its range from `lower` to `upper` where there is one, its `unit`, the `series` of
-the legend and the `panel` that it belongs to. :func:`causal_graph` and :func:`heat_map` are
-shapes, too.
-
-A series has the colour that :func:`colours_of` says, by its name. Colours are those of Okabe and
-Ito (2008), which colour-blind readers tell apart: https://jfly.uni-koeln.de/color/
-
-No figure manager holds the figures: the last expression of a cell is shown once.
+the legend and the `panel` that it belongs to. Colours are those of Okabe and Ito (2008), which
+colour-blind readers tell apart: https://jfly.uni-koeln.de/color/
 """
 
 import functools
@@ -75,13 +70,7 @@ class Drawing(Figure):
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the colour of every name: its own of `COLOUR_OF`, or the next that is free.
-
-    Examples
-    --------
-    >>> colours_of(["Full-time studies at t = 1", "No studies", "a lottery"])
-    {'Full-time studies at t = 1': '#D55E00', 'No studies': '#0072B2', 'a lottery': '#009E73'}
-    """
+    """Return the colour of every name: its own of `COLOUR_OF`, or the next that is free."""
     own = {n: next((c for start, c in COLOUR_OF.items() if n.startswith(start)), "") for n in names}
     free = itertools.cycle([one for one in COLOURS if one not in own.values()] or COLOURS)
     return {name: colour or next(free) for name, colour in own.items()}
@@ -183,12 +172,6 @@ def intervals(axes, table, row, looks: Mapping = {}, **axis):
     """Draw a dot for each row, the first at the top, with its range as a line.
 
     `looks` maps a series to keywords of :meth:`matplotlib.axes.Axes.errorbar`.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"learner": ["T", "S"], "value": [0.3, 0.1], "lower": 0, "upper": 0.5})
-    >>> [text.get_text() for text in intervals(table, "learner", "R²").axes[0].get_yticklabels()]
-    ['T', 'S']
     """
     rows, colours = list(table[row].unique()), colours_of(table["series"].cat.categories)
     # Where a row has dots of several series, they stand below each other.
@@ -238,15 +221,7 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
 
 @shape
 def bars(axes, table, row, stacked: bool = False, **axis):
-    """Draw a bar for each row, the first at the top, and the series beside or after each other.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"who": "coin", "series": ["valid", "invalid"], "value": [70.0, 30.0]})
-    >>> figure = bars(table, "who", "Shares", stacked=True)
-    >>> [float(bar.get_x()) for bar in figure.axes[0].patches]
-    [0.0, 70.0]
-    """
+    """Draw a bar for each row, the first at the top, and the series beside or after each other."""
     wide = table.pivot_table("value", row, "series", sort=False, observed=False, dropna=False)
     wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours_of(wide), legend=False)
     axes.set(**axis)
@@ -258,12 +233,6 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
 
     Nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the previous step, which
     stands at the top, and the current one. The direct causes of `into` stand out.
-
-    Examples
-    --------
-    >>> figure = causal_graph(nx.DiGraph([("age", "income"), ("age", "education")]), into="income")
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['age', 'income', 'education']
     """
     graph = nx.relabel_nodes(graph, {node: (node, 0) for node in graph if isinstance(node, str)})
     if into is not None:
@@ -338,14 +307,7 @@ def arrow(axes: plt.Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -
 
 @drawn_quietly
 def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 100) -> Figure:
-    """Draw numbers from 0 to `most` as colours and in words; a cell that holds 0 stays empty.
-
-    Examples
-    --------
-    >>> shares = pd.DataFrame({0: [0.0, 0.0], 1: [0.4, 25.0]}, index=["age", "studies"])
-    >>> [text.get_text() for text in heat_map(shares, "Changed, %").axes[0].texts]
-    ['<1', '25']
-    """
+    """Draw numbers from 0 to `most` as colours and in words; a cell that holds 0 stays empty."""
     figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5), FigureClass=Drawing)
     shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), 9))
     look = {"cmap": "Blues", "vmin": 0, "vmax": most, "edgecolor": STYLE["grid.color"]}
@@ -402,11 +364,7 @@ def _edges(values: pd.Series) -> np.ndarray:
 
 
 def levels(cohorts: Tables, variables: Sequence[str], title: str) -> Figure:
-    """Draw how often levels of variables are taken in each cohort, in per cent.
-
-    Of a variable with more than 16 levels, the six that are most frequent are drawn, and the
-    others together.
-    """
+    """Draw how often levels are taken in each cohort, in per cent; rare ones of many together."""
     everyone, parts = _together(cohorts, variables), []
     for variable in variables:
         taken = everyone[variable].astype("category")
@@ -422,10 +380,7 @@ def levels(cohorts: Tables, variables: Sequence[str], title: str) -> Figure:
 
 
 def overlap(groups: Mapping[str, pd.Series]) -> Figure:
-    """Draw how the propensity of a treatment, from 0 to 1, is distributed in groups of subjects.
-
-    The axis of shares is logarithmic: rare subjects are the ones that overlap is about.
-    """
+    """Draw the propensity in groups; logarithmic shares, since overlap is about rare subjects."""
     frames = {name: propensity.to_frame("propensity") for name, propensity in groups.items()}
     options = {"bins": np.linspace(0, 1, 21), "xlim": (0, 1), "yscale": "log", "height": 2.2}
     return histograms(frames, ["propensity"], "Where the groups overlap", **options)
@@ -471,10 +426,7 @@ def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:
 
 @drawn_quietly
 def one_subject(worlds: Tables, subject: int, variables: Sequence[str]) -> Figure:
-    """Follow one subject through worlds; steps at which they differ are shaded.
-
-    Of a categorical variable, the levels that the subject visits stand on the vertical axis.
-    """
+    """Follow one subject through worlds; steps at which they differ are shaded."""
     everyone, visited = _together(worlds, ["subject", "t", *variables]), {}
     for name, world in worlds.items():
         check_known(f"subject of {name}", subject, world["subject"].unique())

@@ -1,7 +1,4 @@
-"""Tables as books set them: one row of headings, text on the left and numbers on the right.
-
-Thousands stand apart by a narrow space, a minus is a minus sign, and nothing is minus zero.
-"""
+"""Tables as books set them: one row of headings, text on the left and numbers on the right."""
 
 import math
 import re
@@ -71,10 +68,9 @@ def typeset(
 ) -> Typeset:
     """Set a frame as a table to read; its index stands first, unless it only counts the rows.
 
-    The numbers of a column have as many digits behind the point as the largest needs to have three,
-    or, unless they are integers, as `digits` says, see :func:`number_text`; `by_row`, those of a
-    row. A column that `error` names has its standard errors, another column, behind ±. The `unit`
-    is that of all columns of numbers, or of those that it names. Levels of headings become one.
+    The numbers of a column, or `by_row` of a row, have as many digits behind the point as the
+    largest needs to have three or, unless they are integers, as `digits` says, see
+    :func:`number_text`. A column that `error` names has another one behind it as ± standard error.
 
     Examples
     --------

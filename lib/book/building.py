@@ -1,8 +1,6 @@
 """Building an edition: the pages that changed are run, then all of its pages are rendered.
 
-Executed notebooks are in `book/executed/EDITION`, which is not under version control, and the
-book in `_build/EDITION`. Beside the pages, a status table is written from their run records. Of the
-same pages, sheets of exercises are made, and the tables that they have marked are kept.
+Of the same pages, sheets of exercises are made, and the tables that they have marked are kept.
 """
 
 import hashlib
@@ -81,13 +79,7 @@ def _render(edition: Edition, table: str, book: Book) -> list[str]:
 
 
 def status_table(edition: Edition) -> str:
-    """Return the state of pages as MyST Markdown: the pages, their commands, the versions.
-
-    Examples
-    --------
-    >>> print(status_table(Edition("empty", "", "No pages."))[:62])
-    | Page | Status | Run (UTC) | Seconds | Notebook, parameters |
-    """
+    """Return the state of pages as MyST Markdown: the pages, their commands, the versions."""
     runs = [(run, read_record(run.record)) for run in edition.runs.values()]
     seen = [versions(), *(record["versions"] for _, record in runs if record)]
     packages = {name: sorted({one[name] for one in seen if name in one}) for name in seen[0]}

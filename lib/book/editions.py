@@ -69,13 +69,7 @@ def _find(what: str, name: str, folder: Path, ending: str) -> Path:
 
 
 def folder_name(*words: str) -> str:
-    """Return a name for a folder that says these words; a digest keeps apart what it cannot say.
-
-    Examples
-    --------
-    >>> folder_name("worlds", "horizon=4", "treatment=Evening course")
-    'worlds,horizon=4,treatment=Evening-course,e79659ca'
-    """
+    """Return a name for a folder that says these words; a digest keeps apart what it cannot say."""
     said = ",".join(words)
     plain = re.sub(r"[^\w.,=+-]+", "-", said, flags=re.ASCII)
     if plain == said and len(said) <= LONGEST_NAME:
@@ -91,10 +85,8 @@ BOOK = Book()
 class Run:
     """A notebook to execute and the page that it becomes; checked when it is made.
 
-    The `record` is beside the output. Without an output it is a run of one's own, in a folder of
-    the book's `runs`. Of `values`, those that are not given are the defaults;
-    `as_text` are those that somebody typed. Relative paths in the notebook start from the book's
-    root, and in a run of one's own from where one stands.
+    Without an output it is a run of one's own, in a folder of the book's `runs`, and relative paths
+    in the notebook start from where one stands. `as_text` are `values` that somebody typed.
 
     Examples
     --------
@@ -187,17 +179,17 @@ class Edition:
 
     def contents(self, place: Callable[[str], str] = str) -> dict[str, Any]:
         """Return the table of contents, as `_toc.yml` has it; `place` says where a page is."""
+
+        def stated(**keys) -> dict[str, Any]:
+            return {key: value for key, value in keys.items() if value}
+
         parts = []
         for part in self.parts:
-            chapters = [
-                {"file": place(one.page)} | ({"title": one.title} if one.title else {})
-                for one in part.pages
-            ]
-            head = {"caption": part.caption} if part.caption else {}
-            parts.append(head | ({"numbered": 1} if part.numbered else {}) | {"chapters": chapters})
-        contents = {"format": "jb-book", "root": parts[0]["chapters"].pop(0)["file"]}
+            pages = [stated(file=place(one.page), title=one.title) for one in part.pages]
+            parts.append(stated(caption=part.caption, numbered=int(part.numbered), chapters=pages))
+        root = parts[0]["chapters"].pop(0)["file"]
         parts = [part for part in parts if part["chapters"]]
-        return contents | ({"parts": parts} if parts else {})
+        return stated(format="jb-book", root=root, parts=parts)
 
 
 def load_edition(name: str, book: Book = BOOK) -> Edition:

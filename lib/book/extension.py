@@ -49,16 +49,12 @@ def sections(page: str) -> list[dict[str, str]]:
 
     The text of a section is without that of the sections in it. Formulas that plain letters cannot
     show are three dots.
-
-    Examples
-    --------
-    >>> page = "<article><section id='ate'><h1>Effects</h1><p>The ATE.</p></section></article>"
-    >>> sections(page)
-    [{'anchor': 'ate', 'heading': 'Effects', 'text': 'The ATE.'}]
     """
     soup, found = BeautifulSoup(page, "html.parser"), []
     for noise in soup.select("script, style, .headerlink, .rerun, details.hide > summary"):
         noise.extract()
+    for block in soup.select("td, th, li, dt, dd, p, br"):  # which no space parts from the next
+        block.insert_after(" ")
     for formula in soup.select(".math"):
         tex = formula.get_text().strip()[2:-2]
         formula.string = " … " if "\\" in tex else tex

@@ -80,11 +80,6 @@ class Parameter:
 
         A `str` stays as it was typed. Anything else is read as a Python literal or,
         failing that, as YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
-
-        Examples
-        --------
-        >>> Parameter("levels", "list[str]", []).parse("[No studies, Evening course]")
-        ['No studies', 'Evening course']
         """
         for read in () if self.annotation == "str" else (ast.literal_eval, yaml.safe_load):
             with contextlib.suppress(Exception):  # of many kinds, all of which say: not so written
@@ -108,13 +103,7 @@ def as_typed(value: Any) -> str:
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
-    """Read the parameters, in their order, from the source of their cell.
-
-    Examples
-    --------
-    >>> read_parameters("n_samples: int = 10_000  # subjects to draw")["n_samples"].help
-    'subjects to draw'
-    """
+    """Read the parameters, in their order, from the source of their cell."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -140,10 +129,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
-    """Return the source of a parameters cell with other values in place.
-
-    A parameter whose value stays the same is left as it is written, so that a reader of the
-    executed page sees one cell with the values it was run with, and what they mean.
+    """Return the source of a parameters cell with other values in place, and all else as it is.
 
     Examples
     --------
@@ -161,16 +147,11 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
 def checked(
     parameters: Mapping[str, Parameter], values: Mapping[str, Any], as_text: bool = False
 ) -> dict[str, Any]:
-    """Return the value of every parameter: the one given or, failing that, the default.
-
-    Values that are text, as somebody typed it, are read by :meth:`Parameter.parse`.
-    """
-    complete = {name: parameter.default for name, parameter in parameters.items()}
-    for name, value in values.items():
+    """Return the value of every parameter: the one given, or typed `as_text`, or the default."""
+    read = Parameter.parse if as_text else Parameter.check
+    for name in values:
         check_known("parameter", name, parameters)
-        read = parameters[name].parse if as_text else parameters[name].check
-        complete[name] = read(value)
-    return complete
+    return {k: read(p, values[k]) if k in values else p.default for k, p in parameters.items()}
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:

@@ -60,19 +60,6 @@ def publish(folder: str | os.PathLike, description: Description, csv: bool = Fal
     The folder holds one `TABLE.parquet` for each table of the description, with the columns
     that are described, and no other. With `csv`, every table is written to the folder `csv`, too,
     lists as JSON.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> answers = {key: "Ask it." for questions in QUESTIONS.values() for key in questions}
-    >>> description = Description(
-    ...     "coins", "1.0.0", "Tosses of a coin.", "MIT", {"tosses": {"head": "1 if head"}},
-    ...     keys={}, cite="", creator="a hand", date="2026-01-31", answers=answers, command="toss",
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pq.write_table(pa.table({"head": [0, 1]}), Path(folder) / "tosses.parquet")
-    ...     sorted(path.name for path in publish(folder, description).iterdir())
-    ['DATASHEET.md', 'README.md', 'croissant.json', 'tosses.parquet']
     """
     folder = Path(folder)
     found = {path.stem: pq.read_schema(path).names for path in folder.glob("*.parquet")}

@@ -93,17 +93,13 @@ def _check_name(what: str, name: str) -> None:
 class Recorded(dict[str, pd.DataFrame]):
     """A kept table under its label, such as `n = 50 000, recorded 2026-11-22`; or nothing.
 
-    It goes beside other tables as ``{"this run": table, **recorded("page", "name")}``. As the
-    last expression of a cell, it says how the run is repeated.
+    As the last expression of a cell, it says how the run is repeated.
     """
 
     def _repr_markdown_(self) -> str:
-        said = "Another run, {}: `{}` repeats it, in {} seconds."
-        runs = {label: table.attrs for label, table in self.items()}
-        return " ".join(
-            said.format(label, run["command"], number_text(run["seconds"], digits=0))
-            for label, run in runs.items()
-        )
+        said = "Another run, {}: `{command}` repeats it, in {time} seconds."
+        times = {k: number_text(table.attrs["seconds"], digits=0) for k, table in self.items()}
+        return " ".join(said.format(k, time=times[k], **self[k].attrs) for k in self)
 
 
 def recorded(
@@ -111,13 +107,8 @@ def recorded(
 ) -> Recorded:
     """Read the table that a page of an edition has recorded under a name.
 
-    Some of its columns may become the `index`. There is no table until it is recorded for the
-    first time. One that was changed by hand, or whose recording was interrupted, is refused.
-
-    Examples
-    --------
-    >>> recorded("weather", "rain")
-    {}
+    There is none until it is recorded for the first time. One that was changed by hand, or whose
+    recording was interrupted, is refused.
     """
     path = RECORDED / edition / page / f"{name}.csv"
     if not path.exists():

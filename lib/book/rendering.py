@@ -84,11 +84,7 @@ class Site:
     files: dict[str, bytes] = field(default_factory=dict)  # to be there beside the pages
 
     def add(self, name: str, run: Run, made_by: str) -> None:
-        """Add an executed page, with a box below its parameters, and what the box offers.
-
-        The box has the parameters in a form that writes the command for other values, the recorded
-        numbers, the notebook for downloading, and when and how the page was made, and by what.
-        """
+        """Add an executed page, with a box below its parameters, and the downloads of the box."""
         executed, parameters = read_notebook(run.output)
         first = executed.cells[0]
         if run.title and first.cell_type == "markdown":

@@ -108,12 +108,8 @@ def _digests(run: Run) -> dict[str, str]:
 def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Execute a notebook, write the page and its run record, and return the record.
 
-    The page shows the values it was run with, in the cell that states what they mean.
-    What a cell wrote to its error stream goes into the record and not onto the page. The
-    page holds no times: the same inputs give the same bytes.
-
-    `interrupted` says whether the user has stopped the run, so that the end of its kernel is no
-    failure. A cell that raises an error is :class:`PageFailed`, and leaves the page as it was.
+    Times and error streams go into the record, so that the same inputs give the same page. If the
+    user has `interrupted` the run, the end of its kernel is no failure.
     """
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
@@ -207,10 +203,9 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
 def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
     """Execute notebooks, as many at a time as there are workers, and say which one is at work.
 
-    A notebook that fails does not stop the others; one sentence for each that did is returned.
-    An interrupt, however often it comes, starts no other page and ends every process that this
-    one has started, before this function raises. If this process is killed, the kernels notice
-    and end themselves.
+    One sentence for each that failed is returned. An interrupt, however often it comes, starts no
+    other page and ends every process that this one has started. If this process is killed, the
+    kernels notice and end themselves.
     """
 
     def execute_one(number: int, run: Run) -> str | None:

@@ -18,7 +18,6 @@ import pandas as pd
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
 from lib.book.parameters import as_typed, read_notebook
-from lib.book.recorded import Number
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.errors import check, check_known
@@ -150,14 +149,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     records = find_runs(book)
     for name in names:
         check_known("run", name, records)
-    first, *_ = runs = [records[name] for name in names]
-    parameters = {
-        name: [run["parameters"].get(name) for run in runs] for name in first["parameters"]
-    }
-    numbers = {
-        name: [Number(**run["numbers"][name]) if name in run["numbers"] else None for run in runs]
-        for name in dict.fromkeys(name for run in runs for name in run["numbers"])
-    }
+    runs = [records[name] for name in names]
     where, figures = book.runs / folder_name("comparison", *names), {}
     _begin(where)
     for place, (name, run) in enumerate(zip(names, runs, strict=True), start=1):
@@ -172,12 +164,8 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
                 write_bytes(where / file, svg.encode() or b64decode(png))
                 shown = (place, file, about.figure.caption, about.image.alt)
                 figures.setdefault(figure, []).append(shown)
+    pages = [name for name in names if (book.runs / name / "index.html").exists()]
     text = TEMPLATES.get_template("comparison.md").render(
-        names=names,
-        runs=runs,
-        parameters=parameters,
-        numbers=numbers,
-        figures=figures,
-        pages=[name for name in names if (book.runs / name / "index.html").exists()],
+        names=names, runs=runs, figures=figures, pages=pages
     )
     return where, show(book, pages={where.name: text})
