@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from lib import ROOT
 from lib.errors import check, check_known
+from lib.files import read_yaml
 from lib.noise import uniforms
 
 #: First names from several languages, each distinct from the start of any other.
-FRIENDS = (
-    *("Amara", "Bjorn", "Chloe", "Diego", "Elif", "Farid", "Greta", "Hugo", "Ines", "Jonas"),
-    *("Kaito", "Leila", "Mateo", "Nadia", "Oskar", "Priya", "Quinn", "Rosa", "Samir", "Talia"),
-    *("Ulrik", "Vera", "Wanda", "Xenia", "Yusuf", "Zora", "Anton", "Bruna", "Cyril", "Dalia"),
-    *("Emil", "Freya", "Gideon", "Hana", "Igor", "Jasmin", "Kofi", "Lucia", "Milos", "Noor"),
-)
+FRIENDS: list[str] = read_yaml(ROOT / "data" / "friends.yml")
 
 
 @dataclass(frozen=True)
@@ -117,6 +114,13 @@ class Theme(ABC):
     clauses: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     sentences: ClassVar[tuple[str, ...]] = ()
     causal_functions: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, name: str = "") -> None:
+        """Take the attributes of a theme of this `name` from ``data/themes``."""
+        if name:
+            for attribute, stated in read_yaml(ROOT / "data" / "themes" / f"{name}.yml").items():
+                setattr(cls, attribute, stated)
+            cls.name = name
 
     @abstractmethod
     def nodes(self, n: int, draw: Draw) -> list[Node]:
