@@ -24,9 +24,6 @@ from lib.noise import uniforms
 #: Ways to say the same: of "one" condition, of "or", of "and", of an intervention, "do".
 WORDINGS: list[dict[str, str]] = read_yaml(ROOT / "data" / "wordings.yml")
 
-#: What every question ends with if all facts are told.
-ANSWER = "Answer Yes or No."
-
 #: What is said where facts are not told, and how kinds of question are asked in other forms.
 FORMS: dict[str, str] = read_yaml(ROOT / "data" / "questions.yml")
 
