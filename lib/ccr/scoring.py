@@ -282,11 +282,11 @@ class Scores:
             inconsistent = internal > threshold + 1e-12
             undefined = np.isnan(internal) | np.isnan(threshold)
             cells = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
-            frame = pd.DataFrame({"task": task.number, "path": paths, "exact": exact})
-            told = {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
+            told = {"task": task.number, "path": paths, "exact": exact}
+            told |= {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
             for name, errors in (("external RAE", external), ("internal RAE", internal)):
                 told |= self._interval(errors, name, f"{name}, ")
-            frame = frame.assign(**told)
+            frame = pd.DataFrame(told)
             frame[["external", "internal"]] = np.array(CELLS)[cells[0]]
             found.append((frame, cells))
         return found
