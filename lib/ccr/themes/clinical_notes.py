@@ -1,6 +1,7 @@
 """ClinicalNotes: from a patient's pain, over labs and vitals, to a surgeon's recommendation."""
 
 import re
+from collections.abc import Sequence
 from typing import ClassVar
 
 from lib.ccr.theme import Draw, Node, Theme, only
@@ -24,7 +25,7 @@ class ClinicalNotes(Theme, name="clinical_notes"):
         codes = iter([f"{LETTERS[i % len(LETTERS)]}{100 + i // len(LETTERS)}" for i in numbers])
         entries = ["takes medication", *self.history, *self.history.values()]
 
-        def entry(label: str, clause: tuple[str, str, str]) -> Node:
+        def entry(label: str, clause: Sequence[str]) -> Node:
             """Let a coded entry of the history decide, with one that does not matter beside it."""
             code, other = next(codes), next(codes)
             had = draw.one(list(self.history))
