@@ -72,9 +72,9 @@ class Draw:
 class Theme(ABC):
     """The vocabulary of a story.
 
-    A subclass implements `nodes` and `holds`, and states the attributes of this class, or names a
-    file of ``data/themes`` that does. No clause or label holds a period or a semicolon: the reader
-    knows by them where a clause ends.
+    A subclass implements `nodes` and `holds`, and states the attributes of this class or, by
+    ``class CandyParty(Theme, name="candy_party")``, takes them from a file of ``data/themes``. No
+    clause or label holds a period or a semicolon: the reader knows by them where a clause ends.
     """
 
     #: As in ``generate("candy_party", ...)``; that of the module.
@@ -117,6 +117,30 @@ class Theme(ABC):
             if found := re.fullmatch(pattern, text):
                 return clause[0].format(*found.groups())
         return None
+
+
+class Friends(Theme):
+    """A theme whose nodes are friends, all told in the same words, with ``{}`` for what is drawn.
+
+    A subclass implements `drawn` instead of `nodes`.
+    """
+
+    #: What makes a friend's noise true, and sentences that do not matter.
+    own: ClassVar[str]
+    asides: ClassVar[Sequence[str]]
+
+    def nodes(self, n: int, draw: Draw) -> list[Node]:
+        """Return one friend a node."""
+        return [self._friend(name, *self.drawn(name, draw)) for name in draw.people(n)]
+
+    def _friend(self, name: str, when_true: list[str], when_false: list[str], words: dict) -> Node:
+        own, *asides = (form.format(name=name, **words) for form in (self.own, *self.asides))
+        clauses = (form.format(name) for form in self.clauses[0])
+        return Node(name, *clauses, own, when_true, when_false, asides)
+
+    @abstractmethod
+    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+        """Return sentences for true noise and for false, and by name what else is drawn."""
 
 
 def only(pattern: str, text: str) -> re.Match | None:

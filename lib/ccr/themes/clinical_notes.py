@@ -18,6 +18,7 @@ class ClinicalNotes(Theme, name="clinical_notes"):
 
     measures: ClassVar[list[str]]
     history: ClassVar[dict[str, str]]
+    circumstances: ClassVar[list[str]]
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
         """Return the pain, labs and vitals, and the recommendation."""
@@ -44,19 +45,10 @@ class ClinicalNotes(Theme, name="clinical_notes"):
         after = [entry(measure, draw.one(findings)) for measure in measures]
         after.append(entry("surgery", surgery))
         threshold, age = draw.integer(4, 8), draw.integer(30, 80)
+        own = f"the pain rating is at least {threshold} out of 10"
         ratings = [f"The pain rating is {rating} out of 10." for rating in range(11)]
-        root = Node(
-            "pain",
-            *pain,
-            own=f"the pain rating is at least {threshold} out of 10",
-            when_true=ratings[threshold:],
-            when_false=ratings[:threshold],
-            asides=[
-                f"The patient is {age} years old.",
-                "The patient arrives by bus.",
-                "The patient had breakfast at seven.",
-            ],
-        )
+        asides = [aside.format(age=age) for aside in self.circumstances]
+        root = Node("pain", *pain, own, ratings[threshold:], ratings[:threshold], asides)
         return [root, *after]
 
     def holds(self, own: str, text: str) -> bool | None:

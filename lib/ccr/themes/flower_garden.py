@@ -1,41 +1,31 @@
 """FlowerGarden: friends sow seeds without labels and wish for a colour of their own."""
 
+import itertools
 import re
 from functools import lru_cache
+from typing import ClassVar
 
-from lib.ccr.theme import Draw, Node, Theme, only
+from lib.ccr.theme import Draw, Friends, only
 from lib.errors import check_once
 
 
-class FlowerGarden(Theme, name="flower_garden"):
+class FlowerGarden(Friends, name="flower_garden"):
     """Noise is true if a friend's flowers bloom in a shade of the colour that is wished for.
 
     The shade is drawn evenly among those that tell the same, so it does not betray how likely a
     wish comes true.
     """
 
-    def nodes(self, n: int, draw: Draw) -> list[Node]:
-        """Return one friend a node."""
-        return [self._friend(name, draw) for name in draw.people(n)]
+    shades: ClassVar[dict[str, list[str]]]
 
-    def _friend(self, name: str, draw: Draw) -> Node:
-        catalogue = _catalogue(self.openings[0])
-        wish = draw.one(list(catalogue))
-        shades = [shade for some in catalogue.values() for shade in some]
-        gloves, can = draw.some(shades, 2)
-        others = [shade for shade in shades if shade not in catalogue[wish]]
-        return Node(
-            name,
-            *(form.format(name) for form in self.clauses[0]),
-            own=f"{name}'s flowers bloom in a shade of {wish}",
-            when_true=[f"{name}'s flowers bloom in {shade}." for shade in catalogue[wish]],
-            when_false=[f"{name}'s flowers bloom in {shade}." for shade in others],
-            asides=[
-                f"{name} wears {gloves} gloves.",
-                f"{name} carries the water in a can painted {can}.",
-                f"{name} weeds the bed {draw.integer(2, 6)} times before summer.",
-            ],
-        )
+    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+        """Return the shades that are wished for, the others, and what else is seen."""
+        wish, shades = draw.one(list(self.shades)), itertools.chain(*self.shades.values())
+        told = {shade: f"{name}'s flowers bloom in {shade}." for shade in shades}
+        gloves, can = draw.some(list(told), 2)
+        wished = [told.pop(shade) for shade in self.shades[wish]]
+        words = {"wish": wish, "gloves": gloves, "can": can, "times": draw.integer(2, 6)}
+        return wished, list(told.values()), words
 
     def holds(self, own: str, text: str) -> bool | None:
         """Look the shade of the flowers up in the catalogue that the text tells."""

@@ -3,13 +3,13 @@
 import re
 from typing import ClassVar
 
-from lib.ccr.theme import Draw, Node, Theme, counted, only
+from lib.ccr.theme import Draw, Friends, counted, only
 
 #: No symptom is told to last longer than this, in days.
 MOST_DAYS = 14
 
 
-class FluVaccine(Theme, name="flu_vaccine"):
+class FluVaccine(Friends, name="flu_vaccine"):
     """Noise is true if one symptom lasted at least a number of days, both a friend's own.
 
     Other symptoms lasted as long; they do not matter, and the story says so. The days are drawn
@@ -18,29 +18,16 @@ class FluVaccine(Theme, name="flu_vaccine"):
 
     symptoms: ClassVar[list[str]]
 
-    def nodes(self, n: int, draw: Draw) -> list[Node]:
-        """Return one friend a node."""
-        return [self._friend(name, draw.integer(3, 9), draw) for name in draw.people(n)]
-
-    def _friend(self, name: str, least: int, draw: Draw) -> Node:
-        def lasted(symptom: str, days: int) -> str:
-            return f"Last winter, {name} had {symptom} for {counted(days, 'day')}."
-
-        symptom, other, third = draw.some(self.symptoms, 3)
-        days_told = [lasted(symptom, days) for days in range(1, MOST_DAYS + 1)]
-        told = [f"Last winter, {name} never had {symptom}.", *days_told]
-        return Node(
-            name,
-            *(form.format(name) for form in self.clauses[0]),
-            own=f"{name} had {symptom} for at least {least} days last winter",
-            when_true=told[least:],
-            when_false=told[:least],
-            asides=[
-                lasted(other, draw.integer(1, MOST_DAYS)),
-                lasted(third, draw.integer(1, MOST_DAYS)),
-                f"{name} lives {counted(draw.integer(1, 9), 'street')} away from the clinic.",
-            ],
-        )
+    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+        """Return days of a symptom that are enough, fewer, and those of other symptoms."""
+        least, (symptom, *others) = draw.integer(3, 9), draw.some(self.symptoms, 3)
+        days = [f"had {symptom} for {counted(number, 'day')}" for number in range(1, MOST_DAYS + 1)]
+        told = [f"Last winter, {name} {some}." for some in (f"never had {symptom}", *days)]
+        words = {"symptom": symptom, "least": least}
+        for place, other in zip(("second", "third"), others, strict=True):
+            words[place] = f"{other} for {counted(draw.integer(1, MOST_DAYS), 'day')}"
+        words["streets"] = counted(draw.integer(1, 9), "street")
+        return told[least:], told[:least], words
 
     def holds(self, own: str, text: str) -> bool | None:
         """Compare the days of the one symptom with the least number of them."""
