@@ -105,8 +105,7 @@ def exact_quantities(world: World) -> pd.DataFrame:
             always[:j, j] = a + f * always[:j, j - 1]
             always_odds[:j, j] = always_odds[:j, j - 1] + (a / follows[:j, j] if a else 0)
             never_odds[:j, j] = never_odds[:j, j - 1] + (n / follows[:j, j] if n else 0)
-    pairs = np.triu_indices(k, 1)
-    cause, result = pairs
+    cause, result = pairs = np.triu_indices(k, 1)
     follows, always = follows[pairs], always[pairs]
     on = always + follows
     pn, ps = 1 / (1 + always_odds[pairs]), 1 / (1 + never_odds[pairs])

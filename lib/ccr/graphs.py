@@ -84,8 +84,7 @@ class Chain:
     @property
     def graph(self) -> nx.DiGraph:
         """The causal graph."""
-        causes = enumerate(self.parents)
-        return nx.DiGraph([(cause, node) for node, of_it in causes for cause in of_it])
+        return nx.DiGraph([(x, y) for y, causes in enumerate(self.parents) for x in causes])
 
     @property
     def global_quantity(self) -> tuple[int, int]:

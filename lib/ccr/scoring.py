@@ -298,11 +298,6 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     Their number doubles with every component. If there are more than `most`, the one through all
     cutpoints is kept, and others drawn: each cutpoint is on the path with probability ½, doubles
     and the empty path are dropped.
-
-    Examples
-    --------
-    >>> len(some_compositions(Chain([2] * 50), 10, 0, "a"))
-    10
     """
     if chain.n_compositions <= most:
         return list(chain.compositions())

@@ -202,11 +202,11 @@ def _answers(task: Task) -> pd.DataFrame:
 
 
 def _quantities(task: Task) -> pd.DataFrame:
-    names = [node.label for node in task.story.nodes]
-    cause, effect = zip(*task.quantities.index, strict=True)
-    nodes = {"task": task.number, "cause": cause, "effect": effect}
-    labels = {"cause label": [names[x] for x in cause], "effect label": [names[y] for y in effect]}
-    return pd.DataFrame(nodes | labels | task.quantities.to_dict("list"))
+    frame, names = task.quantities.reset_index(), [node.label for node in task.story.nodes]
+    frame.insert(0, "task", task.number)
+    for place, end in enumerate(("cause", "effect"), start=3):
+        frame.insert(place, f"{end} label", [names[node] for node in frame[end]])
+    return frame
 
 
 def _told(task: Task) -> list[str]:

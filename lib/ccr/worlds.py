@@ -37,12 +37,10 @@ class World:
     probabilities: Sequence[float]
 
     def __post_init__(self):
-        object.__setattr__(self, "operators", tuple(self.operators))
-        object.__setattr__(self, "probabilities", tuple(float(p) for p in self.probabilities))
-        n = self.chain.n_nodes
-        for name in ("operators", "probabilities"):
-            found = len(getattr(self, name))
-            check(found == n, f"{name} must be one a node, {n}", found)
+        for name, kind in (("operators", str), ("probabilities", float)):
+            each, n = tuple(map(kind, getattr(self, name))), self.chain.n_nodes
+            check(len(each) == n, f"{name} must be one a node, {n}", len(each))
+            object.__setattr__(self, name, each)
         for operator in self.operators:
             check_known("operator", operator, ("and", "or"))
         for p in self.probabilities:
