@@ -50,7 +50,7 @@ def largest_errors(world: World) -> dict[str, float]:
 
 
 def golden_quantities() -> pd.DataFrame:
-    """Return every PNS of the worlds in `data`, and every product that is a global one, twice."""
+    """Find every PNS of the golden worlds, and every product that is a global one, twice."""
     rows = {}
     for name, one in read_yaml(ROOT / "data" / "golden_worlds.yml").items():
         world = World(Chain(**one["chain"]), one["operators"], one["probabilities"])
