@@ -135,8 +135,8 @@ class Friends(Theme):
 
     def _friend(self, name: str, when_true: list[str], when_false: list[str], words: dict) -> Node:
         own, *asides = (form.format(name=name, **words) for form in (self.own, *self.asides))
-        clauses = (form.format(name) for form in self.clauses[0])
-        return Node(name, *clauses, own, when_true, when_false, asides)
+        true, false, question = (form.format(name) for form in self.clauses[0])
+        return Node(name, true, false, question, own, when_true, when_false, asides)
 
     @abstractmethod
     def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
