@@ -30,14 +30,10 @@ class ClinicalNotes(Theme, name="clinical_notes"):
             """Let a coded entry of the history decide, with one that does not matter beside it."""
             code, other = next(codes), next(codes)
             had = draw.one(list(self.history))
-            return Node(
-                label,
-                *(form.format(label) for form in clause),
-                own=f"the patient {had} {code}",
-                when_true=[f"The patient {had} {code}."],
-                when_false=[f"The patient {self.history[had]} {code}."],
-                asides=[f"The patient {told} {other}." for told in entries],
-            )
+            clauses = (form.format(label) for form in clause)
+            true, false = (f"The patient {told} {code}." for told in (had, self.history[had]))
+            asides = [f"The patient {told} {other}." for told in entries]
+            return Node(label, *clauses, f"the patient {had} {code}", [true], [false], asides)
 
         pain, *findings, surgery = self.clauses
         measures = draw.some(self.measures, min(n - 2, len(self.measures)))
