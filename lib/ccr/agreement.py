@@ -5,19 +5,21 @@ Every published truth has two oracles: labels and :mod:`lib.ccr.reader`, exact q
 """
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
+from lib import ROOT
 from lib.ccr.brute_force import enumerated_quantities
 from lib.ccr.exact import composed, exact_quantities
+from lib.ccr.graphs import Chain
 from lib.ccr.reader import read
 from lib.ccr.tasks import Tasks
-from lib.ccr.worlds import GOLDEN_WORLDS, World
+from lib.ccr.worlds import World
 from lib.errors import check_count
+from lib.files import read_yaml
 
 
 def disagreements(tasks: Tasks) -> pd.DataFrame:
@@ -33,40 +35,25 @@ def disagreements(tasks: Tasks) -> pd.DataFrame:
 
 
 def largest_errors(world: World) -> dict[str, float]:
-    r"""Return how far the exact quantities, and the composition theorem, are from enumeration.
+    """Return how far the exact quantities, and the composition theorem, are from enumeration.
 
-    The first, `exact`, is the largest difference in any quantity of any pair. The second is, with
-    every PNS from :mod:`lib.ccr.brute_force`, which does not know the theorem,
-
-    .. math::
-        \mathtt{composition} = \max_{\text{paths}} \left| \prod_{(x, y) \in \text{path}}
-        \mathrm{PNS}(x, y) - \mathrm{PNS}(\text{root}, \text{leaf}) \right|.
+    The largest difference in any quantity of any pair is `exact`; `composition` is that of the
+    global PNS and a product along a path, all from :mod:`lib.ccr.brute_force`, which does not know
+    the theorem.
     """
     enumerated = enumerated_quantities(world)
     difference = (exact_quantities(world) - enumerated).abs().to_numpy().max()
-    pns = enumerated["PNS"].to_dict()
-    paths = world.chain.compositions()
-    products = (math.prod(pns[step] for step in itertools.pairwise(path)) for path in paths)
-    whole = pns[world.chain.global_quantity]
+    whole = composed(enumerated, world.chain.global_quantity)
+    products = (composed(enumerated, path) for path in world.chain.compositions())
     departure = max((abs(product - whole) for product in products), default=0.0)
     return {"exact": float(difference), "composition": departure}
 
 
 def golden_quantities() -> pd.DataFrame:
-    """Return every PNS of the golden worlds, and every product that is a global one, found twice.
-
-    Examples
-    --------
-    >>> golden_quantities().loc["two links"].round(3)
-                             exact  enumerated
-    quantity
-    PNS(0, 1)                  0.8         0.8
-    PNS(0, 2)                  0.4         0.4
-    PNS(1, 2)                  0.5         0.5
-    PNS(0, 1) · PNS(1, 2)      0.4         0.4
-    """
+    """Find every PNS of the golden worlds, and every product that is a global one, twice."""
     rows = {}
-    for name, world in GOLDEN_WORLDS.items():
+    for name, one in read_yaml(ROOT / "data" / "golden_worlds.yml").items():
+        world = World(Chain(**one["chain"]), one["operators"], one["probabilities"])
         exact, enumerated = exact_quantities(world), enumerated_quantities(world)
         for path in (*world.chain.quantities, *world.chain.compositions()):
             factors = [f"PNS({cause}, {effect})" for cause, effect in itertools.pairwise(path)]
@@ -80,8 +67,8 @@ def convergence(
 ) -> pd.DataFrame:
     r"""Compare the error of estimates of the global PNS with what chance explains.
 
-    The operators are monotone, so an estimate from n samples, the share in which the
-    cause decides the effect, is a mean of n Bernoulli variables. Over R repetitions
+    The operators are monotone, so an estimate from n samples, the share in which the cause decides
+    the effect, is a mean of n Bernoulli variables. Over R repetitions
 
     .. math::
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
@@ -90,29 +77,19 @@ def convergence(
     which gives the band, left with a probability of one minus `confidence`. By `n`, one of `sizes`:
     `error`, the root mean squared error of the estimates; `expected`, without the last factor; and
     `low` and `high`, the band.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> world = World(Chain([2]), ["and", "and"], [0.5, 0.5])
-    >>> convergence(world, [100, 400], repetitions=50, seed=0)["expected"].tolist()
-    [0.05, 0.025]
     """
     for number in (*sizes, repetitions):
         check_count("a size, or number of repetitions,", number, least=1)
     root, leaf = world.chain.global_quantity
     pns = exact_quantities(world)["PNS"].loc[root, leaf]
+    band = np.sqrt(np.array(chi2.interval(confidence, repetitions)) / repetitions)
     rows = []
     for n in sizes:
         noise = world.noise(seed, f"convergence, {n}", n * repetitions)
-        decides = (
-            world.values(noise, do={root: True})[leaf]
-            & ~world.values(noise, do={root: False})[leaf]
-        )
-        estimates = decides.reshape(repetitions, n).mean(axis=1)
+        treated, control = (world.values(noise, do={root: x})[leaf] for x in (True, False))
+        estimates = (treated & ~control).reshape(repetitions, n).mean(axis=1)
         expected = np.sqrt(pns * (1 - pns) / n)
-        tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-        low, high = expected * np.sqrt(chi2.ppf(tails, repetitions) / repetitions)
+        low, high = expected * band
         error = np.sqrt(np.mean((estimates - pns) ** 2))
         rows.append({"n": n, "error": error, "expected": expected, "low": low, "high": high})
     return pd.DataFrame(rows).set_index("n")

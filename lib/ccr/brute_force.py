@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from lib.ccr.worlds import World
-from lib.errors import InputError
+from lib.errors import check
 
 #: Above this the states would not fit into memory: 2^20 states of 20 nodes take 20 MB a world.
 MOST_NODES = 20
@@ -27,46 +27,39 @@ MOST_NODES = 20
 def enumerated_quantities(world: World) -> pd.DataFrame:
     """Return what :func:`lib.ccr.exact.exact_quantities` does, for a world of at most 20 nodes."""
     n = world.chain.n_nodes
-    if n > MOST_NODES:
-        raise InputError(f"at most {MOST_NODES} nodes can be enumerated: found {n}")
+    check(n <= MOST_NODES, f"at most {MOST_NODES} nodes can be enumerated", n)
     states = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     p = np.array(world.probabilities)
     weight = np.where(states == 1, p, 1 - p).prod(axis=1)
-    seen = _outcome(world, states, None, 0)
-    rows = []
+    seen = _outcome(world, states, {})
+    rows = {}
     for x, y in itertools.combinations(world.chain.cut_tree, 2):
-        treated = _outcome(world, states, x, 1)[:, y] == 1
-        control = _outcome(world, states, x, 0)[:, y] == 1
+        treated = _outcome(world, states, {x: 1})[:, y] == 1
+        control = _outcome(world, states, {x: 0})[:, y] == 1
         is_x, is_y = seen[:, x] == 1, seen[:, y] == 1
-        rows.append(
-            {
-                "cause": x,
-                "effect": y,
-                "P(y | x)": _share(weight, is_y, is_x),
-                "P(y | not x)": _share(weight, is_y, ~is_x),
-                "P(y | do x)": weight[treated].sum(),
-                "P(y | do not x)": weight[control].sum(),
-                "ATE": weight[treated].sum() - weight[control].sum(),
-                "PNS": weight[treated & ~control].sum(),
-                "PN": _share(weight, ~control, is_x & is_y),
-                "PS": _share(weight, treated, ~is_x & ~is_y),
-            }
-        )
-    return pd.DataFrame(rows).set_index(["cause", "effect"])
+        rows[x, y] = {
+            "P(y | x)": _share(weight, is_y, is_x),
+            "P(y | not x)": _share(weight, is_y, ~is_x),
+            "P(y | do x)": weight[treated].sum(),
+            "P(y | do not x)": weight[control].sum(),
+            "ATE": weight[treated].sum() - weight[control].sum(),
+            "PNS": weight[treated & ~control].sum(),
+            "PN": _share(weight, ~control, is_x & is_y),
+            "PS": _share(weight, treated, ~is_x & ~is_y),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["cause", "effect"])
 
 
 def _share(weight: np.ndarray, event: np.ndarray, given: np.ndarray) -> float:
     return weight[event & given].sum() / weight[given].sum()
 
 
-def _outcome(world: World, states: np.ndarray, node_set: int | None, value: int) -> np.ndarray:
+def _outcome(world: World, states: np.ndarray, do: dict[int, int]) -> np.ndarray:
     """Return the value of every node in every state, shape (states, nodes)."""
-    outcome = states.copy()
-    edges = np.array(sorted(world.chain.graph.edges)).reshape(-1, 2)
-    for node in range(outcome.shape[1]):
-        causes = edges[edges[:, 1] == node, 0]
-        inputs = np.column_stack([states[:, node], outcome[:, causes]])
+    outcome, graph = states.copy(), world.chain.graph
+    for node in sorted(graph):
+        inputs = outcome[:, [node, *graph.predecessors(node)]]
         # Of zeros and ones, "and" is the least and "or" the greatest.
         by_rule = inputs.min(axis=1) if world.operators[node] == "and" else inputs.max(axis=1)
-        outcome[:, node] = value if node == node_set else by_rule
+        outcome[:, node] = do.get(node, by_rule)
     return outcome

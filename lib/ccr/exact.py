@@ -1,38 +1,30 @@
 r"""Exact causal quantities of a Boolean world, in time linear in its components.
 
-A component touches the rest of the chain in two nodes only, its source s and its
-sink t, and no two components share noise. *And* and *or* never turn a gain into a
-loss, so the noise of a component decides between three responses of t to s:
-
-- *always*: t is true, whatever s is;
-- *follows*: t is true if and only if s is;
-- *never*: t is false, whatever s is.
-
-Their probabilities are all that a component does, and along the chain they compose:
+A component touches the rest of the chain in two nodes only, its source s and its sink t, and no two
+components share noise. *And* and *or* never turn a gain into a loss, so the noise of a component
+decides between three responses of t to s: t is *never* true, *follows* s, or is *always* true,
+whatever s is. Their probabilities are all that a component does, and along the chain they compose:
 
 .. math::
     \mathrm{follows}_{ij} = \mathrm{follows}_{i,j-1}\,\mathrm{follows}_j, \qquad
     \mathrm{always}_{ij} = \mathrm{always}_j + \mathrm{follows}_j\,\mathrm{always}_{i,j-1},
 
-likewise for *never*. Because a cutpoint lets nothing past, cause and effect in the
-cut tree are unconfounded, :math:`P(y \mid do(x)) = P(y \mid x)`, so that [1]_
+likewise for *never*. Because a cutpoint lets nothing past, cause and effect in the cut tree are
+unconfounded, :math:`P(y \mid do(x)) = P(y \mid x)`, so that [1]_
 
 .. math::
     \mathrm{PNS} = \mathrm{ATE} = \mathrm{follows}, \qquad
     \mathrm{PN} = \frac{\mathrm{follows}}{\mathrm{always} + \mathrm{follows}}, \qquad
     \mathrm{PS} = \frac{\mathrm{follows}}{\mathrm{never} + \mathrm{follows}}.
 
-The first equation above is the composition theorem: the PNS of root and leaf is
-the product of the PNS along any path of the cut tree. Only sums and products of
-probabilities occur, never a difference, so a small effect keeps all its digits.
-
-:mod:`lib.ccr.brute_force` computes the same from the definitions, by visiting
-every state of the noise.
+The first equation above is the composition theorem: the PNS of root and leaf is the product of the
+PNS along any path of the cut tree. Only sums and products of probabilities occur, never a
+difference, so a small effect keeps all its digits.
 
 References
 ----------
-.. [1] Tian, J. and Pearl, J. (2000). Probabilities of causation: bounds and
-   identification. Annals of Mathematics and Artificial Intelligence 28, 287-313.
+.. [1] Tian, J. and Pearl, J. (2000). Probabilities of causation: bounds and identification. Annals
+   of Mathematics and Artificial Intelligence 28, 287-313.
 """
 
 import itertools
@@ -52,46 +44,31 @@ NEVER, FOLLOWS, ALWAYS = range(3)
 def responses(world: World, component: int) -> tuple[float, float, float]:
     """Return the probabilities that a component's sink is never true, follows, or is always true.
 
-    With the source given, the other nodes of a component form a path, of which a
-    wheel's sink also sees the first node. The joint distribution of the responses
-    of the first and of the current node is carried along the path: time linear in
-    the size of the component.
-
-    Examples
-    --------
-    >>> from lib.ccr.graphs import Chain
-    >>> responses(World(Chain([3]), ["and", "and", "or"], [0.5, 0.5, 0.5]), 0)
-    (0.0, 0.5, 0.5)
+    With the source given, the other nodes of a component form a path, of which a wheel's sink also
+    sees the first node. The joint distribution of the responses of the first and of the current
+    node is carried along the path: time linear in the size of the component.
     """
     chain = world.chain
     first, last = chain.cut_tree[component], chain.cut_tree[component + 1]
     hub = (FOLLOWS,) if chain.bcc_types[component] == "wheel" else ()
-    if last == first + 1:
-        return _response(world, last, [((FOLLOWS,), 1.0)])
-    path = {(r, r): p for r, p in enumerate(_response(world, first + 1, [((FOLLOWS,), 1.0)]))}
-    for node in range(first + 2, last):
+    path = {(FOLLOWS, FOLLOWS): 1.0}
+    for node in range(first + 1, last):
         moved: dict[tuple[int, int], float] = {}
         for (begin, current), weight in path.items():
-            causes = [((current, *hub), weight)]
-            for response, part in enumerate(_response(world, node, causes)):
-                moved[begin, response] = moved.get((begin, response), 0.0) + part
+            for response, part in enumerate(_response(world, node, [((current, *hub), weight)])):
+                ends = (begin if node > first + 1 else response, response)
+                moved[ends] = moved.get(ends, 0.0) + part
         path = moved
     # The sink hears the source, the end of the path and, of a wheel, its beginning.
-    ends = [
-        ((FOLLOWS, current, *((begin,) if hub else ())), weight)
-        for (begin, current), weight in path.items()
-    ]
-    return _response(world, last, ends)
+    heard = [((FOLLOWS, *(ends if hub else ends[1:])), weight) for ends, weight in path.items()]
+    return _response(world, last, heard)
 
 
 def _response(
     world: World, node: int, causes: list[tuple[tuple[int, ...], float]]
 ) -> tuple[float, float, float]:
-    """Return how likely each response of a node is, given how likely those of its causes are.
-
-    Responses are ordered, never < follows < always, and "and" is the least of noise
-    and causes, "or" the greatest; noise is never or always.
-    """
+    """Return how likely each response of a node is, given how likely those of its causes are."""
+    # "And" is the least of noise and causes, "or" the greatest; noise is never or always.
     p = world.probabilities[node]
     found = [0.0, 0.0, 0.0]
     for combination, weight in causes:
@@ -128,8 +105,7 @@ def exact_quantities(world: World) -> pd.DataFrame:
             always[:j, j] = a + f * always[:j, j - 1]
             always_odds[:j, j] = always_odds[:j, j - 1] + (a / follows[:j, j] if a else 0)
             never_odds[:j, j] = never_odds[:j, j - 1] + (n / follows[:j, j] if n else 0)
-    pairs = np.triu_indices(k, 1)
-    cause, result = pairs
+    cause, result = pairs = np.triu_indices(k, 1)
     follows, always = follows[pairs], always[pairs]
     on = always + follows
     pn, ps = 1 / (1 + always_odds[pairs]), 1 / (1 + never_odds[pairs])

@@ -9,12 +9,6 @@ tree* (CCT), in which every path from root to leaf composes to the same effect. 
 - a *wheel*: a hub 0 with an edge to every other node, and those as a cycle,
   1 → 2 → … → n-1 and 1 → n-1;
 - a *bridge*: two nodes and their edge.
-
->>> chain = Chain((3, 2, 4), ("cycle", "cycle", "wheel"))
->>> chain.cut_tree
-(0, 2, 3, 6)
->>> chain.parents[6]
-(3, 4, 5)
 """
 
 import itertools
@@ -29,20 +23,19 @@ from lib.errors import check, check_count, check_known
 #: The kinds of component; two nodes make a bridge, whichever is asked for.
 KINDS = ("cycle", "wheel")
 
-#: A cause and its effect, as node numbers.
-Pair = tuple[int, int]
-
 
 @dataclass(frozen=True)
 class Chain:
     """A chain of biconnected components, its nodes numbered in topological order.
 
-    Parameters
-    ----------
-    n_per_bcc : sequence of int
-        The number of nodes of each component, at least 2, cutpoints counted in both.
-    bcc_types : str or sequence of str
-        The kind of each component, 'cycle' or 'wheel'; one word stands for all.
+    Of each component, `n_per_bcc` is the number of nodes, at least 2, cutpoints counted in both,
+    and `bcc_types` the kind; one word stands for all.
+
+    Examples
+    --------
+    >>> chain = Chain([3, 2, 4], ["cycle", "cycle", "wheel"])
+    >>> chain.cut_tree, chain.parents[6]
+    ((0, 2, 3, 6), (3, 4, 5))
     """
 
     n_per_bcc: Sequence[int]
@@ -91,16 +84,15 @@ class Chain:
     @property
     def graph(self) -> nx.DiGraph:
         """The causal graph."""
-        causes = enumerate(self.parents)
-        return nx.DiGraph([(cause, node) for node, of_it in causes for cause in of_it])
+        return nx.DiGraph([(x, y) for y, causes in enumerate(self.parents) for x in causes])
 
     @property
-    def global_quantity(self) -> Pair:
+    def global_quantity(self) -> tuple[int, int]:
         """The pair whose effect all compositions amount to: root and leaf."""
         return self.cut_tree[0], self.leaf
 
     @property
-    def quantities(self) -> list[Pair]:
+    def quantities(self) -> list[tuple[int, int]]:
         """Every ordered pair of the commutative cut tree, cause by cause."""
         return list(itertools.combinations(self.cut_tree, 2))
 
@@ -110,13 +102,7 @@ class Chain:
         return 2 ** (len(self.n_per_bcc) - 1) - 1
 
     def compositions(self) -> Iterator[tuple[int, ...]]:
-        """Yield the paths of two edges or more from root to leaf of the cut tree, shortest first.
-
-        Examples
-        --------
-        >>> list(Chain([3, 3, 3]).compositions())
-        [(0, 2, 6), (0, 4, 6), (0, 2, 4, 6)]
-        """
+        """Yield the paths from root to leaf of the cut tree over others of it, shortest first."""
         root, *between, leaf = self.cut_tree
         for length in range(1, len(between) + 1):
             for stops in itertools.combinations(between, length):

@@ -17,7 +17,6 @@ With ``--epochs 3`` each prompt is asked three times and its scores are averaged
 `n_tasks` or `n_samples`: Inspect's own ``--limit`` breaks the pairs that quantities are made of.
 """
 
-import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +26,7 @@ import pandas as pd
 from inspect_ai import dataset, log, scorer, solver
 
 from lib.ccr.answers import UNPARSEABLE, answer_text, matched, parse, prompt_text
-from lib.ccr.scoring import RUNGS, rungs
+from lib.ccr.scoring import rungs
 from lib.ccr.tasks import Tasks, generate
 from lib.errors import InputError, check
 from lib.files import reading
@@ -38,19 +37,16 @@ def samples(tasks: Tasks) -> Iterator[dataset.Sample]:
 
     With facts withheld, that is its kind.
     """
-    on_rung = {one.number: np.array(rungs(one)) for one in tasks.tasks if not one.n_untold}
+    on = {one.number: rungs(one) for one in tasks.tasks}
     for prompt in tasks.prompts():
         place = {key: prompt[key] for key in ("task", "sample", "question")}
-        if "kind" in prompt:
-            on_it = [prompt["kind"]]
-        else:
-            there = on_rung[place["task"]][:, place["question"], place["sample"]]
-            on_it = list(itertools.compress(RUNGS, there))
+        task, sample, question = place.values()
+        names = [name for name, prompts in on[task].items() if prompts[question, sample]]
         yield dataset.Sample(
             id=prompt["id"],
             input=prompt_text(prompt),
             target=answer_text(prompt),
-            metadata={**place, "rungs": on_it},
+            metadata={**place, "rungs": [prompt["kind"]] if "kind" in prompt else names},
         )
 
 

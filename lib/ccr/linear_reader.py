@@ -52,11 +52,6 @@ def number_in(text: str) -> float:
     """Return the last number of an answer, and NaN if there is none or it has two readings.
 
     Commas and narrow spaces part thousands, and a point begins the decimals.
-
-    Examples
-    --------
-    >>> number_in("2 times 3 makes **6,000.50 pL**."), number_in("3,5 pL"), number_in("3/4")
-    (6000.5, nan, nan)
     """
     plain = re.sub(r"(?<=\d)[,\u202f](?=\d{3}(?!\d))", "", re.sub("[\u2212\u2013]", "-", text))
     last = re.findall(r"(?<![\w.,/])-?\d(?:[\w.,/]*\d)?", plain)[-1:]

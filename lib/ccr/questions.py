@@ -80,11 +80,6 @@ def every_question(chain: Chain, withheld: bool = True) -> list[Question]:
     """Return every question about a chain: between nodes of its cut tree, and through mediators.
 
     If no fact is `withheld`, only factual and interventional ones are asked.
-
-    Examples
-    --------
-    >>> [question.kind for question in every_question(Chain([2]), withheld=False)]
-    ['factual', 'factual', 'interventional', 'interventional']
     """
     both, tree = (True, False), chain.cut_tree
     single = [(Claim(y, True, ((x, v),)),) for x, y in chain.quantities for v in both]

@@ -174,9 +174,8 @@ def _rules(theme: Theme, context: str) -> Rules:
 
 def _rule(sentence: str) -> tuple[str, Rule] | None:
     """Return the clause that a sentence rules and when it is true; None if it is no rule."""
-    found = None
-    if len(re.findall(_FORMS["link"], sentence)) == 1:
-        found = _first(_FORMS["rules"], sentence)
+    linked = len(re.findall(_FORMS["link"], sentence)) == 1
+    found = _first(_FORMS["rules"] if linked else [], sentence)
     if not found:
         return None
     told, joined = found["conditions"], found["joined"] or ""

@@ -82,10 +82,7 @@ METRICS: dict[str, Metric] = {
     "unparseable": lambda n: n[:, -1].sum(0) / n.sum((0, 1)),
 }
 
-#: The same where facts are withheld; "inferred" are the answers that what is known decides.
-UNTOLD_RUNGS = ("all", "inferred", *KINDS)
-
-#: What is told of the answers there; a refusal is the answer that it cannot be known.
+#: The same where facts are withheld; a refusal is the answer that it cannot be known.
 REFUSALS: dict[str, Metric] = {
     "accuracy": lambda n: (n[0, 0] + n[1, 1] + n[2, 2]) / n.sum((0, 1)),
     "accuracy when answering": lambda n: (n[0, 0] + n[1, 1]) / n[:, :2].sum((0, 1)),
@@ -157,15 +154,15 @@ class Scores:
     def accuracy(self) -> pd.DataFrame:
         """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
-        A quotient with nothing below its line is NaN. Where facts are withheld, the metrics are
-        `REFUSALS`, and the rungs `UNTOLD_RUNGS`.
+        The rungs are those of :func:`rungs`. A quotient with nothing below its line is NaN.
         """
-        names, metrics = (UNTOLD_RUNGS, REFUSALS) if len(self._counts) == 3 else (RUNGS, METRICS)
+        on = [rungs(task) for task in self.tasks.tasks]
+        metrics = REFUSALS if len(self._counts) == 3 else METRICS
         with np.errstate(invalid="ignore"):
             values = np.stack([metric(self._counts) for metric in metrics.values()], axis=-1)
-        keys = pd.DataFrame(itertools.product(names, metrics), columns=["rung", "metric"])
-        prompts = sum((_rungs(one) & one.asked).sum((1, 2)) for one in self.tasks.tasks)
-        return keys.assign(**self._interval(values, "value"), prompts=prompts.repeat(len(metrics)))
+        frame = pd.DataFrame(itertools.product(on[0], metrics), columns=["rung", "metric"])
+        prompts = [sum(task[rung].sum() for task in on) for rung in frame["rung"]]
+        return frame.assign(**self._interval(values, "value"), prompts=prompts)
 
     @property
     def confusion(self) -> pd.DataFrame:
@@ -182,10 +179,10 @@ class Scores:
         counts = 0.0
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
             given, truth = grid.reshape(len(grid), -1, task.n_samples), task.labels[:, None]
-            answers, rungs = range(len(task.answers)), (_rungs(task) & task.asked)[:, :, None]
+            answers, on = range(len(task.answers)), np.array([*rungs(task).values()])[:, :, None]
             pairs = [(truth == a) & (given == b) for a in answers for b in (*answers, UNPARSEABLE)]
             # Over questions, and over the answers to each.
-            by_sample = np.array([(rungs & pair).sum((1, 2)) for pair in pairs], np.float32)
+            by_sample = np.array([(on & pair).sum((1, 2)) for pair in pairs], np.float32)
             counts = counts + (self._resamples(task) @ by_sample.transpose(0, 2, 1)).astype(float)
         return counts.reshape(len(answers), len(answers) + 1, *counts.shape[1:])
 
@@ -256,7 +253,9 @@ class Scores:
             check(not task.only_changed, rule, "those that an intervention changes")
             check(not task.n_untold, rule, f"{task.n_untold} untold")
             counts = self._resamples(task)
-            answers = _estimates(task, _settled(task, grid)[0], counts)
+            given = grid.reshape(len(grid), -1, task.n_samples)
+            yes = np.where(given == UNPARSEABLE, ~task.labels[:, None], given == 1)
+            answers = _estimates(task, yes, counts)
             labels = _estimates(task, task.labels[:, None], counts)
             fair = task.quantities.to_numpy().T + (answers - labels)
             found.append((task, answers, labels, answers if self.luck else fair))
@@ -283,11 +282,11 @@ class Scores:
             inconsistent = internal > threshold + 1e-12
             undefined = np.isnan(internal) | np.isnan(threshold)
             cells = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
-            frame = pd.DataFrame({"task": task.number, "path": paths, "exact": exact})
-            told = {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
+            told = {"task": task.number, "path": paths, "exact": exact}
+            told |= {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
             for name, errors in (("external RAE", external), ("internal RAE", internal)):
                 told |= self._interval(errors, name, f"{name}, ")
-            frame = frame.assign(**told)
+            frame = pd.DataFrame(told)
             frame[["external", "internal"]] = np.array(CELLS)[cells[0]]
             found.append((frame, cells))
         return found
@@ -299,11 +298,6 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     Their number doubles with every component. If there are more than `most`, the one through all
     cutpoints is kept, and others drawn: each cutpoint is on the path with probability ½, doubles
     and the empty path are dropped.
-
-    Examples
-    --------
-    >>> len(some_compositions(Chain([2] * 50), 10, 0, "a"))
-    10
     """
     if chain.n_compositions <= most:
         return list(chain.compositions())
@@ -313,30 +307,21 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     return list(dict.fromkeys((root, *stop, leaf) for stop in stops))
 
 
-def rungs(task: Task) -> list[np.ndarray]:
-    """Return for every one of `RUNGS` which prompts are on it, each (questions, samples)."""
-    values = np.broadcast_to(task.keys[:, [1]], task.labels.shape)
-    changed = task.labels != task.before  # a factual answer never is
-    return [values == -1, values == 1, values == 0, changed, (values != -1) & ~changed]
+def rungs(task: Task) -> dict[str, np.ndarray]:
+    """Return for every rung by name which prompts are on it, each (questions, samples).
 
-
-def _rungs(task: Task) -> np.ndarray:
-    """Return which prompts are on any rung, told or untold, shape (rungs, questions, samples)."""
-    if not task.n_untold:
-        return np.array(rungs(task))
-    kinds = np.broadcast_to([[one.kind] for one in task.asks], task.labels.shape)
-    every = [kinds != "", task.labels != task.before]
-    return np.array([*every, *(kinds == kind for kind in KINDS)])
-
-
-def _settled(task: Task, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which answers are yes, where an unparseable one counts as the wrong one, and those.
-
-    Both have the shape (questions, answers to each prompt, samples).
+    Where facts are withheld, the rungs are the kinds of question, below those of *all* prompts
+    and of those whose answer is *inferred* from what is known.
     """
-    grid = grid.reshape(len(grid), -1, task.n_samples)
-    lost = grid == UNPARSEABLE
-    return np.where(lost, ~task.labels[:, None], grid == 1), lost
+    asked, changed = task.asked, task.labels != task.before  # a factual answer never is
+    if task.n_untold:
+        kind = np.array([[one.kind] for one in task.asks])
+        on = {"all": True, "inferred": changed} | {name: kind == name for name in KINDS}
+    else:
+        value = task.keys[:, [1]]
+        each = value == -1, value == 1, value == 0, changed, (value != -1) & ~changed
+        on = dict(zip(RUNGS, each, strict=True))
+    return {name: asked & prompts for name, prompts in on.items()}
 
 
 def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:

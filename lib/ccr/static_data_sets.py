@@ -23,12 +23,6 @@ def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
     """Generate the tasks of a static data set: all of the first graph, then those of the next.
 
     `changed` differs from its configuration, such as `n_samples` or `n_replicates`.
-
-    Examples
-    --------
-    >>> tasks = static_tasks("flu_vaccine_v0", n_samples=2, n_replicates=1)
-    >>> [len(task.world.chain.cut_tree) for task in tasks.tasks]
-    [4, 4, 4, 4]
     """
     check_known("data set", name, CONFIGURATIONS)
     one = CONFIGURATIONS[name] | changed

@@ -8,6 +8,7 @@ things are or after an intervention that holds regardless of the rules; and with
 whatever :mod:`lib.ccr.questions` asks.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,9 +24,6 @@ from lib.noise import uniforms
 
 #: Ways to say the same: of "one" condition, of "or", of "and", of an intervention, "do".
 WORDINGS: list[dict[str, str]] = read_yaml(ROOT / "data" / "wordings.yml")
-
-#: What every question ends with if all facts are told.
-ANSWER = "Answer Yes or No."
 
 #: What is said where facts are not told, and how kinds of question are asked in other forms.
 FORMS: dict[str, str] = read_yaml(ROOT / "data" / "questions.yml")
@@ -80,19 +78,17 @@ class Story:
         """
         n = noise.shape[1]
         details = uniforms(self.seed, f"{self.name}, details", 0, n, 2 * len(self.nodes), first)
+
+        def chosen(sentences: Sequence[str], term: int) -> np.ndarray:
+            """Choose evenly for every sample."""
+            return np.array(sentences, object)[(details[term] * len(sentences)).astype(int)]
+
         parts: list[tuple[int | None, np.ndarray]] = []
-        for number, node in enumerate(self.nodes):
-            # Alternatives that tell "true" stand first; the choice among each is even.
-            told = np.array([*node.when_true, *node.when_false], dtype=object)
-            k = len(node.when_true)
-            low, size = np.where(noise[number], 0, k), np.where(noise[number], k, len(told) - k)
-            sentences = told[low + (details[2 * number] * size).astype(int)]
-            sentences[noise[number] < 0] = ""
-            parts.append((number, sentences))
+        for number, (node, so) in enumerate(zip(self.nodes, noise, strict=True)):
+            true, false = (chosen(told, 2 * number) for told in (node.when_true, node.when_false))
+            parts.append((number, np.where(so < 0, "", np.where(so, true, false))))
             if self.asides and node.asides:
-                asides = np.array(node.asides, dtype=object)
-                chosen = (details[2 * number + 1] * len(asides)).astype(int)
-                parts.append((None, asides[chosen]))
+                parts.append((None, chosen(node.asides, 2 * number + 1)))
         return [*parts, (None, np.where((noise < 0).any(axis=0), FORMS["untold"], ""))]
 
     def samples(self, noise: np.ndarray, first: int = 0) -> list[str]:

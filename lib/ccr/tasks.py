@@ -1,10 +1,8 @@
 """Tasks: random worlds told many times, with a question for every quantity, and their setting.
 
-A task is one Boolean world and its causal context. Each of its samples tells what happened once;
-about each sample a factual question is asked for every node of the cut tree, the root among them,
-and two interventional questions for every pair, with the cause made true and made false. So
-P(y | x), P(y | do x) and the PNS can all be estimated from the answers. Where facts are withheld,
-all of :mod:`lib.ccr.questions` are asked.
+About each sample of a world a factual question is asked for every node of the cut tree, the root
+among them, and two interventional ones for every pair, with the cause made true and made false. So
+P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
 """
 
 import os
@@ -22,7 +20,7 @@ from lib.ccr.exact import exact_quantities
 from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.programs import program
 from lib.ccr.questions import ANSWERS, UNKNOWN
-from lib.ccr.stories import ANSWER, FORMS, WORDINGS, Story
+from lib.ccr.stories import FORMS, WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
 from lib.errors import InputError, check, check_count, check_known, is_count
@@ -98,7 +96,7 @@ class Task:
             about = {"kind": [one.kind for one in self.asks]}
         else:
             about = dict(zip(("cause", "value", "effect"), self.keys.T, strict=True))
-        answer = FORMS["answer"] if self.n_untold else ANSWER
+        answer = FORMS["answer" if self.n_untold else "yes or no"]
         text = [f"{self.story.ask(one)} {answer}" for one in self.asks]
         return pd.DataFrame(numbers | about | {"text": text})
 
@@ -154,15 +152,7 @@ class Task:
         return exact_quantities(self.world)
 
     def anatomy(self, sample: int = 0) -> pd.DataFrame:
-        """Return every sentence of a context with its `part` (context or sample) and its `role`.
-
-        Examples
-        --------
-        >>> from lib.ccr import generate
-        >>> task = generate("candy_party", n_per_bcc=[2], n_samples=1).tasks[0]
-        >>> task.anatomy()["role"].tolist()[:4]
-        ['situation', 'rule of node 0', 'rule of node 1', 'closed world']
-        """
+        """Return every sentence of a prompt with its `part`, context or sample, and its `role`."""
         rows = [("context", role, text) for role, text in self.story.rules]
         noise = self.told[:, [sample]]
         for node, (text,) in self.story.facts(noise, first=sample):
@@ -212,11 +202,11 @@ def _answers(task: Task) -> pd.DataFrame:
 
 
 def _quantities(task: Task) -> pd.DataFrame:
-    names = [node.label for node in task.story.nodes]
-    cause, effect = zip(*task.quantities.index, strict=True)
-    nodes = {"task": task.number, "cause": cause, "effect": effect}
-    labels = {"cause label": [names[x] for x in cause], "effect label": [names[y] for y in effect]}
-    return pd.DataFrame(nodes | labels | task.quantities.to_dict("list"))
+    frame, names = task.quantities.reset_index(), [node.label for node in task.story.nodes]
+    frame.insert(0, "task", task.number)
+    for place, end in enumerate(("cause", "effect"), start=3):
+        frame.insert(place, f"{end} label", [names[node] for node in frame[end]])
+    return frame
 
 
 def _told(task: Task) -> list[str]:
@@ -224,37 +214,43 @@ def _told(task: Task) -> list[str]:
     return [f"{context}\n\n{sample}" for sample in task.samples]
 
 
-def _flat(task: Task, value: int, suffix: str = "") -> pd.DataFrame:
-    """Return the questions with one value about every sample, with the public columns."""
-    asked, n = task.questions[task.keys[:, 1] == value], task.n_samples
-    labels = np.array([node.label for node in task.story.nodes], dtype=object)
+def _flat(task: Task, values: dict[str, int]) -> pd.DataFrame:
+    """Return the questions with some values about every sample, with the public columns.
+
+    Those with one value, and their answers, stand in columns of the ending that maps to it.
+    """
+    n, keys, label = task.n_samples, task.keys, [node.label for node in task.story.nodes]
+    asked = {end: np.flatnonzero(keys[:, 1] == value).repeat(n) for end, value in values.items()}
+    cause, _, effect = keys[next(iter(asked.values()))].T
+    sample = np.arange(len(cause)) % n
+    # Each text is made once: rows are taken from arrays of texts.
+    label, told, text = (pd.Series(of).array for of in (label, _told(task), task.questions["text"]))
     cells = {
         "Task ID": task.number,
         "Context ID": task.story.name,
-        "Sample ID": np.tile(np.arange(n), len(asked)),
+        "Sample ID": sample,
         "Replicate ID": task.number,
         "Nodes per BCC": str(list(task.world.chain.n_per_bcc)),
-        "Cause": labels[asked["cause"]].repeat(n),
-        "Effect": labels[asked["effect"]].repeat(n),
-        "Context": _told(task) * len(asked),
-        f"Question{suffix}": asked["text"].repeat(n).to_numpy(),
-        f"True{suffix}": task.labels[asked.index].ravel(),
+        "Cause-effect pair": label[cause] + " → " + label[effect],
+        "Cause": label[cause],
+        "Effect": label[effect],
+        "Context": told[sample],
     }
-    return pd.DataFrame(cells)
+    for end, question in asked.items():
+        cells[f"Question{end}"] = text[question]
+        cells[f"True{end}"] = task.labels[question, sample]
+    return pd.DataFrame(cells | {"Cause node": cause, "Effect node": effect})
 
 
 def _factual(task: Task) -> pd.DataFrame:
-    return _flat(task, -1).drop(columns="Cause")
+    of_causes = ["Cause-effect pair", "Cause", "Cause node", "Effect node"]
+    return _flat(task, {"": -1}).drop(columns=of_causes)
 
 
 def _interventional(task: Task) -> pd.DataFrame:
-    true, false = " (cause = True)", " (cause = False)"
-    pairs = _flat(task, 1, true)
-    pairs.insert(5, "Cause-effect pair", pairs["Cause"] + " → " + pairs["Effect"])
-    pairs = pairs.join(_flat(task, 0, false).filter(regex="cause = False"))
-    nodes = np.repeat(task.world.chain.quantities, task.n_samples, axis=0)
-    pairs[["Cause node", "Effect node"]] = nodes
-    return pairs[pairs[f"True{true}"] != pairs[f"True{false}"]] if task.only_changed else pairs
+    pairs = _flat(task, {" (cause = True)": 1, " (cause = False)": 0})
+    changed = pairs["True (cause = True)"] != pairs["True (cause = False)"]
+    return pairs[changed] if task.only_changed else pairs
 
 
 #: The normalised tables, each made of one task at a time.
@@ -276,24 +272,16 @@ def _table(of_task: Callable[[Task], pd.DataFrame], kind: type = cached_property
 class Tasks:
     """A set of tasks, as tables.
 
-    Attributes
-    ----------
-    contexts, samples, questions, answers, quantities : pandas.DataFrame
-        The normalised tables: one row a task; a task's sample; a task's question;
-        a sample's question and its true answer; a task's pair of nodes.
-    factual, interventional : pandas.DataFrame
-        Flat frames with the columns of the public data sets; interventional prompts in pairs,
-        with `only_changed` those whose answers differ.
+    Normalised, these are `contexts` (one row a task), `samples` and `questions` of each, `answers`
+    (a sample's question and its true answer), and `quantities` (a task's pair of nodes). The flat
+    frames `factual` and `interventional` have the columns of the public data sets, interventional
+    prompts in pairs, with `only_changed` those whose answers differ.
     """
 
     tasks: Sequence[Task]
     name: str = "ccr"
 
-    contexts = _table(TABLES["contexts"])
-    samples = _table(TABLES["samples"])
-    questions = _table(TABLES["questions"])
-    answers = _table(TABLES["answers"])
-    quantities = _table(TABLES["quantities"])
+    contexts, samples, questions, answers, quantities = map(_table, TABLES.values())
     factual = _table(_factual, property)
     interventional = _table(_interventional, property)
 
@@ -345,23 +333,21 @@ class Setting:
     Parameters
     ----------
     theme : str or Theme
-        'candy_party', for instance; see :func:`lib.ccr.theme.themes`.
+        'candy_party', for instance.
     n_per_bcc, bcc_types : sequence of int, str or sequence of str
         Those of :class:`~lib.ccr.graphs.Chain`; 'mixed' is a kind drawn for each component.
     causal_functions : {'and', 'or', 'random', 'or, and at the leaf'}, optional
         By default what the theme insists on, as ClinicalNotes does on the last, or else 'random'.
     n_samples : int
         Of each world.
-    least_pns : float
-        Draw worlds anew until the global PNS is at least this.
-    balance : float
-        Draw worlds anew until the leaf is true with a probability between this and one minus this.
+    least_pns, balance : float
+        Draw worlds anew until the global PNS is at least `least_pns`, and the leaf is true with a
+        probability between `balance` and one minus that.
     probabilities : sequence of float
         What the probabilities of noise are drawn from.
-    n_wordings : int
-        Use so many of the three ways to say the same, in turns.
-    asides : bool
-        Tell details that do not matter.
+    n_wordings, asides : int, bool
+        How many of the three ways to say the same take turns; whether details are told that do
+        not matter.
     only_changed : bool
         Keep of the interventional prompts those that the intervention changes; with facts withheld,
         of the prompts that tell what is known those whose answer it changes.

@@ -15,45 +15,27 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+from lib import ROOT
 from lib.errors import check, check_known
+from lib.files import read_yaml
 from lib.noise import uniforms
 
 #: First names from several languages, each distinct from the start of any other.
-FRIENDS = (
-    *("Amara", "Bjorn", "Chloe", "Diego", "Elif", "Farid", "Greta", "Hugo", "Ines", "Jonas"),
-    *("Kaito", "Leila", "Mateo", "Nadia", "Oskar", "Priya", "Quinn", "Rosa", "Samir", "Talia"),
-    *("Ulrik", "Vera", "Wanda", "Xenia", "Yusuf", "Zora", "Anton", "Bruna", "Cyril", "Dalia"),
-    *("Emil", "Freya", "Gideon", "Hana", "Igor", "Jasmin", "Kofi", "Lucia", "Milos", "Noor"),
-)
+FRIENDS: list[str] = read_yaml(ROOT / "data" / "friends.yml")
 
 
 @dataclass(frozen=True)
 class Node:
-    """How a node appears in a story.
+    """How a node appears in a story; of several sentences, one is chosen for each sample."""
 
-    Parameters
-    ----------
-    label : str
-        What it is called in tables.
-    true, false : str
-        A clause that says that it is true, or that it is not.
-    question : str
-        The yes-or-no question about it.
-    own : str
-        A clause for what makes its noise true.
-    when_true, when_false, asides : sequence of str
-        Sentences that tell that the noise is true, or false, or what does not matter; of each
-        kind, one is chosen for each sample.
-    """
-
-    label: str
-    true: str
-    false: str
-    question: str
-    own: str
-    when_true: Sequence[str]
-    when_false: Sequence[str]
-    asides: Sequence[str] = ()
+    label: str  # in tables
+    true: str  # a clause that says that it is true
+    false: str  # a clause that says that it is not
+    question: str  # the yes-or-no question about it
+    own: str  # a clause for what makes its noise true
+    when_true: Sequence[str]  # sentences that tell that the noise is true
+    when_false: Sequence[str]  # sentences that tell that it is false
+    asides: Sequence[str] = ()  # sentences that do not matter
 
 
 class Draw:
@@ -90,33 +72,35 @@ class Draw:
 class Theme(ABC):
     """The vocabulary of a story.
 
-    A subclass states the attributes below and implements `nodes` and `holds`. No clause
-    or label holds a period or a semicolon: the reader knows by them where a clause ends.
-
-    Attributes
-    ----------
-    name : str
-        As in ``generate("candy_party", ...)``; that of the module.
-    openings : tuple of str
-        Each introduces the situation, with all that must be known to judge a fact, such as a
-        catalogue; the wordings of a prompt take turns.
-    closing : str
-        Closes the world: nothing but what is told decides.
-    sentences : tuple of str
-        Patterns of all sentences of a sample, facts and details: the reader refuses others.
-    clauses : tuple of (str, str, str)
-        Each says that a node is true, says that it is not, and asks whether it is; ``{}`` stands
-        for which node.
-    causal_functions : str or None
-        The operators that the theme insists on, if any.
+    A subclass implements `nodes` and `holds`, and states the attributes of this class or, by
+    ``class CandyParty(Theme, name="candy_party")``, takes them from a file of ``data/themes``. No
+    clause or label holds a period or a semicolon: the reader knows by them where a clause ends.
     """
 
+    #: As in ``generate("candy_party", ...)``; that of the module.
     name: ClassVar[str]
-    openings: ClassVar[tuple[str, ...]]
+
+    #: Each introduces the situation, with all that must be known to judge a fact, such as a
+    #: catalogue; the wordings of a prompt take turns.
+    openings: ClassVar[Sequence[str]]
+
+    #: Closes the world: nothing but what is told decides.
     closing: ClassVar[str]
-    clauses: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    sentences: ClassVar[tuple[str, ...]] = ()
+
+    #: Each says that a node is true, that it is not, and asks whether it is; ``{}`` is which node.
+    clauses: ClassVar[Sequence[Sequence[str]]] = ()
+
+    #: Patterns of all sentences of a sample, facts and details: the reader refuses others.
+    sentences: ClassVar[Sequence[str]] = ()
+
+    #: The operators that the theme insists on, if any.
     causal_functions: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, name: str = "") -> None:
+        if name:
+            for attribute, stated in read_yaml(ROOT / "data" / "themes" / f"{name}.yml").items():
+                setattr(cls, attribute, stated)
+            cls.name = name
 
     @abstractmethod
     def nodes(self, n: int, draw: Draw) -> list[Node]:
@@ -135,6 +119,30 @@ class Theme(ABC):
         return None
 
 
+class Friends(Theme):
+    """A theme whose nodes are friends, all told in the same words, with ``{}`` for what is drawn.
+
+    A subclass implements `drawn` instead of `nodes`.
+    """
+
+    #: What makes a friend's noise true, and sentences that do not matter.
+    own: ClassVar[str]
+    asides: ClassVar[Sequence[str]]
+
+    def nodes(self, n: int, draw: Draw) -> list[Node]:
+        """Return one friend a node."""
+        return [self._friend(name, *self.drawn(name, draw)) for name in draw.people(n)]
+
+    def _friend(self, name: str, when_true: list[str], when_false: list[str], words: dict) -> Node:
+        own, *asides = (form.format(name=name, **words) for form in (self.own, *self.asides))
+        true, false, question = (form.format(name) for form in self.clauses[0])
+        return Node(name, true, false, question, own, when_true, when_false, asides)
+
+    @abstractmethod
+    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+        """Return sentences for true noise and for false, and by name what else is drawn."""
+
+
 def only(pattern: str, text: str) -> re.Match | None:
     """Return the only place of a fact's pattern, or None; refuse a fact that is told twice."""
     found = list(itertools.islice(re.finditer(pattern, text), 2))
@@ -143,13 +151,7 @@ def only(pattern: str, text: str) -> re.Match | None:
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """Return a number and a noun that agree.
-
-    Examples
-    --------
-    >>> counted(1, "candy", "candies"), counted(0, "day")
-    ('1 candy', '0 days')
-    """
+    """Return a number and a noun that agree: 0 days, 1 candy."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 

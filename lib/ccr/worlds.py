@@ -1,7 +1,7 @@
 r"""Boolean worlds: a structural causal model that can be told as a story.
 
-Every node is true or false. It has a noise of its own, :math:`U_V`, true with
-probability :math:`p_V`, and one operator over its noise and all its causes:
+Every node is true or false. It has a noise of its own, :math:`U_V`, true with probability
+:math:`p_V`, and one operator over its noise and all its causes:
 
 .. math::
     V := U_V \land \bigwedge_{C \in \mathrm{pa}(V)} C
@@ -30,28 +30,17 @@ CAUSAL_FUNCTIONS = ("and", "or", "random", "or, and at the leaf")
 
 @dataclass(frozen=True)
 class World:
-    """A chain with an operator ('and', 'or') and a noise probability for every node.
-
-    Examples
-    --------
-    >>> world = World(Chain([2]), ["and", "or"], [0.5, 0.5])
-    >>> world.values(np.array([[True], [False]])).tolist()
-    [[True], [True]]
-    >>> world.values(np.array([[True], [False]]), do={0: False}).tolist()
-    [[False], [False]]
-    """
+    """A chain with an operator ('and', 'or') and a noise probability for every node."""
 
     chain: Chain
     operators: Sequence[str]
     probabilities: Sequence[float]
 
     def __post_init__(self):
-        object.__setattr__(self, "operators", tuple(self.operators))
-        object.__setattr__(self, "probabilities", tuple(float(p) for p in self.probabilities))
-        n = self.chain.n_nodes
-        for name in ("operators", "probabilities"):
-            found = len(getattr(self, name))
-            check(found == n, f"{name} must be one a node, {n}", found)
+        for name, kind in (("operators", str), ("probabilities", float)):
+            each, n = tuple(map(kind, getattr(self, name))), self.chain.n_nodes
+            check(len(each) == n, f"{name} must be one a node, {n}", len(each))
+            object.__setattr__(self, name, each)
         for operator in self.operators:
             check_known("operator", operator, ("and", "or"))
         for p in self.probabilities:
@@ -76,19 +65,6 @@ class World:
         return values
 
 
-_OPERATORS = ["and", "or", "and", "or", "and", "and", "or", "and"]
-
-#: Small worlds whose quantities are published. The first two are found by hand; in the last, the
-#: leaf follows the root only if none of nine noises is true, so with a probability of 0.2^9.
-GOLDEN_WORLDS = {
-    "one link": World(Chain([2]), ["and"] * 2, [0.5, 0.8]),
-    "two links": World(Chain([2, 2]), ["and", "and", "or"], [0.5, 0.8, 0.5]),
-    "three cycles": World(Chain([4, 3, 3]), _OPERATORS, [0.4, 0.5, 0.6, 0.7] * 2),
-    "both kinds": World(Chain([5, 4], ["cycle", "wheel"]), _OPERATORS, [0.4, 0.5, 0.6, 0.7] * 2),
-    "or only": World(Chain([4, 4, 4]), ["or"] * 10, [0.5] + [0.8] * 9),
-}
-
-
 def random_world(
     chain: Chain,
     causal_functions: str,
@@ -99,11 +75,6 @@ def random_world(
     """Draw operators and probabilities of noise for a chain; `name` tells it from others of a seed.
 
     'random' is half of each operator, shuffled; each probability is drawn evenly.
-
-    Examples
-    --------
-    >>> random_world(Chain([3]), "random", seed=0, name="a").operators
-    ('and', 'or', 'and')
     """
     check_known("causal_functions", causal_functions, CAUSAL_FUNCTIONS)
     n = chain.n_nodes
