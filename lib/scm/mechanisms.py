@@ -314,9 +314,10 @@ class Features:
         scales = {name: (x.mean(), x.std() or 1.0) for name, x in numbers.items()}
         self.scales = dict.fromkeys(parents) | scales
 
-    def matrix(self, parents: State) -> np.ndarray:
-        """Encode columns of length n as a matrix, shape (n, features)."""
-        return np.hstack([self._features(name, parents[name]) for name in self.scales])
+    def matrix(self, parents: State, dtype: type = float) -> np.ndarray:
+        """Encode columns of length n as a matrix, shape (n, features), column after column."""
+        rows = [self._rows(name, parents[name]) for name in self.scales]
+        return np.vstack(rows, dtype=dtype, casting="same_kind").T
 
     def linear(self, parents: State, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
         """Evaluate linear models, of weights (models, features), without the matrix: (models, n).
@@ -327,8 +328,7 @@ class Features:
         for name, scale in self.scales.items():
             column, width = parents[name], 1 if scale else len(parents[name].categories)
             part, left = np.array(left[:width]).T, left[width:]
-            by_row = part * self._features(name, column).T if scale else part[:, column.codes]
-            sums = sums + by_row
+            sums = sums + (part * self._rows(name, column) if scale else part[:, column.codes])
         return sums
 
     def once_per_profile(self, parents: State, model: Callable) -> np.ndarray:
@@ -336,17 +336,19 @@ class Features:
         # In sorted order, numbers last, neighbouring rows share most of a path through a tree:
         # forests run two to four times faster.
         names = sorted(self.scales, key=lambda name: self.scales[name] is not None)
-        frame = pd.DataFrame({name: parents[name] for name in names})
-        profile = frame.groupby(names, observed=True).ngroup().to_numpy()
-        rows = np.zeros(profile.max() + 1, dtype=int)
-        rows[profile] = np.arange(len(profile))  # any row of a profile stands for it
-        distinct = {name: parents[name][rows] for name in names}
-        return model(self.matrix(distinct))[profile]
+        columns = [getattr(parents[name], "codes", parents[name]) for name in names]
+        order = np.lexsort(columns[::-1])
+        differs = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
+        first = np.append(True, differs)  # of its profile, in sorted order
+        profile = np.empty(len(order), dtype=int)
+        profile[order] = first.cumsum() - 1
+        distinct = {name: parents[name][order[first]] for name in names}
+        return model(self.matrix(distinct, np.float32))[profile]  # what a tree compares
 
-    def _features(self, name: str, column: Column) -> np.ndarray:
+    def _rows(self, name: str, column: Column) -> np.ndarray:
         if scale := self.scales[name]:
-            return ((column - scale[0]) / scale[1])[:, None]
-        return np.eye(len(column.categories))[column.codes]
+            return (column - scale[0]) / scale[1]
+        return column.codes == np.arange(len(column.categories))[:, None]
 
 
 ALL = slice(None)
@@ -357,7 +359,8 @@ class Learned:
 
     def __init__(self, estimator: BaseEstimator, parents: State, values: np.ndarray, rows=ALL):
         self.features = Features(parents)
-        self.estimator = estimator.fit(self.features.matrix(parents)[rows], values[rows])
+        matrix = np.ascontiguousarray(self.features.matrix(parents)[rows])  # row after row
+        self.estimator = estimator.fit(matrix, values[rows])
 
     def __call__(self, parents: State) -> np.ndarray:
         """Return a linear model's scores or a forest's predictions, shape (outputs, n)."""
@@ -368,10 +371,9 @@ class Learned:
 
     def _mean_over_trees(self, matrix: np.ndarray) -> np.ndarray:
         # To the last bit scikit-learn's, without its checks and its threads for every tree.
-        matrix = np.ascontiguousarray(matrix, dtype=np.float32)  # what a tree compares
         trees = [tree.tree_ for tree in self.estimator.estimators_]
-        # What shares leaves in two trees shares most of its way through the others, too.
-        order = np.lexsort([tree.apply(matrix) for tree in trees[:2]])
+        # What shares leaves in three trees shares most of its way through the others, too.
+        order = np.lexsort([tree.apply(matrix) for tree in trees[:3]])
         matrix = matrix[order]
         sums = sum(tree.predict(matrix) for tree in trees)
         means = np.empty_like(sums)
