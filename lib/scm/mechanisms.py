@@ -124,7 +124,12 @@ def gumbel_max(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     [1, 0]
     """
     with np.errstate(divide="ignore", over="ignore"):  # towards -inf, which is meant
-        return (np.log(noise) / probabilities.T).argmax(axis=0)
+        scores = np.log(noise) / probabilities.T
+    # The first of the highest, level by level: numpy's own way takes twice as long.
+    highest, chosen = scores.max(axis=0), np.zeros(noise.shape[1], dtype=int)
+    for level in reversed(range(len(scores))):
+        chosen[scores[level] == highest] = level
+    return chosen
 
 
 def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -313,8 +318,9 @@ class Features:
         names = sorted(self.scales, key=lambda name: self.scales[name] is not None)
         columns = [getattr(parents[name], "codes", parents[name]) for name in names]
         order = np.lexsort(columns[::-1])
-        differs = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
-        first = np.append(True, differs)  # of its profile, in sorted order
+        ordered = [column[order] for column in columns]
+        differs = np.any([column[1:] != column[:-1] for column in ordered], axis=0)
+        first = np.append(True, differs)  # of its profile, in this order
         profile = np.empty(len(order), dtype=int)
         profile[order] = first.cumsum() - 1
         distinct = {name: parents[name][order[first]] for name in names}

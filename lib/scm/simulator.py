@@ -156,8 +156,8 @@ class Simulator(BaseEstimator):
     ) -> pd.DataFrame:
         """Draw subjects and follow them through time: one row a subject and step, in this order.
 
-        Two calls with one seed share all noise: subject 7 of one is that of the other. Rows depend
-        neither on their number nor on workers.
+        The columns are `subject`, `t` and the variables. Two calls with one seed share all noise:
+        subject 7 of one is that of the other. Rows depend neither on their number nor on workers.
 
         Parameters
         ----------
