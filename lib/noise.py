@@ -34,6 +34,9 @@ from lib.errors import InputError, is_count
 #: Philox yields this many 64-bit words for one value of its counter.
 WORDS_PER_BLOCK = 4
 
+#: The bits of the number 1 as a float.
+ONE = np.float64(1).view(np.uint64)
+
 
 def uniforms(
     seed: int, variable: str, step: int = 0, n: int = 1, terms: int = 1, first: int = 0
@@ -66,9 +69,9 @@ def uniforms(
     for term in range(terms):
         philox = np.random.Philox(key=key, counter=[block, term, int(step), 0])
         words = philox.random_raw(skipped + n)[skipped:]
-        # 52 bits, not 53: with 53 the largest midpoint would round up to 1.
-        noise[term] = (words >> np.uint64(12)) + 0.5
-    noise *= 2.0**-52
+        # 52 bits, not 53: with 53 the largest midpoint would round up to 1. As those after the
+        # point of a float they give a number from 1 to 2, and no conversion is needed.
+        noise[term] = (words >> 12 | ONE).view(float) - (1 - 2.0**-53)
     return noise
 
 

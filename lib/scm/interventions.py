@@ -27,15 +27,10 @@ from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, colu
 
 
 class StochasticPolicy:
-    """Draw the level of a variable from a distribution of your own.
+    """Draw the level of a variable from a distribution of your own, with noise of its own.
 
-    The draw has noise of its own, so the mechanism's noise stays what it was. `probabilities` maps
-    levels to numbers (a level that is not named has none), or it is a function that gets the
-    frames of the current and the previous step and returns such a mapping, of numbers or arrays.
-
-    Examples
-    --------
-    >>> do = {"studies": {1: StochasticPolicy({"No studies": 0.5, "Full-time studies": 0.5})}}
+    `probabilities` maps levels to numbers (a level that is not named has none), or it is a function
+    of the frames of the current and the previous step that returns such a mapping.
     """
 
     def __init__(self, probabilities: Mapping[str, float] | Callable):
@@ -60,11 +55,7 @@ class StochasticPolicy:
 
 
 class World:
-    """One run of a simulator: its noise, its subjects and steps, and all that is done in it.
-
-    Parameters are those of :meth:`~lib.scm.simulator.Simulator.sample`, all checked here. Starting
-    states are an intervention on every variable at the first step.
-    """
+    """One run of a simulator: its noise, its subjects and steps, and all that is done in it."""
 
     def __init__(
         self,
@@ -98,6 +89,7 @@ class World:
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     self._act(variable, step, action)
+        # Starting states are an intervention on every variable at the first step.
         given = {} if start is None else columns_of(start, kinds, "start: column", n)
         for variable, column in given.items():
             place = (variable, self.steps.start)
@@ -135,7 +127,6 @@ class World:
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
 
     def _act(self, variable: str, step: Any, action: Any) -> None:
-        """Enter what is done to a variable at a step: a rule, or a column."""
         levels, place = self.kinds[variable], f"do: {variable!r} at step {step}"
         met = step in self.steps and not isinstance(step, bool)
         check(met, f"{place}: the steps simulated are {self.steps[0]} to {self.steps[-1]}", step)

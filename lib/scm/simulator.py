@@ -86,9 +86,8 @@ class Simulator(BaseEstimator):
     ) -> Self:
         """Fit every mechanism that learns from data to a table of one row a person.
 
-        Numeric columns are numbers; anything else is categorical. No value may be missing. The
-        seed is scikit-learn's `random_state`. `fit` stands in for :meth:`Mechanism.fit`, to keep
-        what it returns, for example.
+        Numeric columns are numbers; anything else is categorical. No value may be missing. `fit`
+        stands in for :meth:`Mechanism.fit`, to keep what it returns, for example.
         """
         check_known("coupling", self.coupling, COUPLINGS)
         check(len(table) > 0, "the table must have rows", len(table))
@@ -128,7 +127,6 @@ class Simulator(BaseEstimator):
         return self.recipe_, self.coupling
 
     def _kind(self, name: str, series: pd.Series) -> Levels:
-        """Return the levels of a variable's column in the table, or None if it is a number."""
         if missing := int(series.isna().sum()):
             raise InputError(f"the table's column {name!r} has {missing:,} missing values")
         # Numbers may stand for a category; the mechanism says which is meant.
@@ -138,7 +136,6 @@ class Simulator(BaseEstimator):
             return None if number else pd.Categorical(series).dtype
 
     def _observed(self, mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
-        """Return the table's columns of the causes; those learned from must be as in the model."""
         for cause in mechanism.learned_from(causes):
             kind = described(self.kinds_[cause])
             found = described(self.table_kinds_[cause]) if cause in columns else "no such column"
@@ -183,10 +180,7 @@ class Simulator(BaseEstimator):
     def blocks(
         self, *drawn, n_jobs: int | None = None, block: int | None = BLOCK, **world
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample`, with its parameters, `block` subjects at a time.
-
-        Without a number, there is one block for each worker.
-        """
+        """Yield the frame of :meth:`sample`, by blocks of subjects: None is one for each worker."""
         check_is_fitted(self, "kinds_")
         world = World(self.kinds_, self.coupling, *drawn, **world)
         n = len(world.subjects)
@@ -210,10 +204,9 @@ class Simulator(BaseEstimator):
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
-        """Return the true probability of each level of a categorical variable, given its causes.
+        """Return the true probability of each level, given its causes: a treatment's propensity.
 
-        Of a treatment, this is the true propensity. `world` is what :meth:`sample` returned, or
-        a part of it with steps `t` and `t - 1`. There is a row a subject, a column a level.
+        `world` has steps `t` and `t - 1` of what :meth:`sample` returned.
         """
         check_is_fitted(self, "kinds_")
         check_known("variable", variable, self.kinds_, limit=50)
@@ -232,11 +225,7 @@ class Simulator(BaseEstimator):
         )
 
     def fit_quality(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Say how well each fitted initial mechanism predicts a table (paper, Table 1).
-
-        The columns returned are `variable`, `mechanism`, `measure` (R² for numbers, AUC for
-        categories and for the indicator behind income) and `value`.
-        """
+        """Say how well each fitted initial mechanism predicts a table: R², or AUC of categories."""
         check_is_fitted(self, "kinds_")
         kinds = {name: kind for name, kind in self.table_kinds_.items() if name in table}
         columns = columns_of(table, kinds, "column")
@@ -288,6 +277,6 @@ class Simulator(BaseEstimator):
         return (self.transition_ if step > 0 else self.initial_)[name]
 
     def _parents(self, name: str, step: int, now: State, before: State) -> Parents:
-        """Return just the declared causes, so that no mechanism can read anything else."""
+        # Just the declared causes, so that no mechanism can read anything else.
         today, past = self.specification.variables[name].causes(step)
         return Parents({name: now[name] for name in today}, {name: before[name] for name in past})

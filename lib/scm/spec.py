@@ -75,25 +75,8 @@ class Variable(BaseModel, extra="forbid", frozen=True):
 class Specification:
     """A sequential structural causal model, validated and not yet fitted.
 
-    Parameters
-    ----------
-    variables : mapping of str to mapping
-        What the key ``variables`` of a specification file holds.
-    types : mapping of str to type, optional
-        Mechanisms beside the general ones, by the names that the specification gives them.
-
-    Examples
-    --------
-    >>> specification = Specification(
-    ...     {
-    ...         "age": {"sampler": "gaussian", "seq_sampler": "IncrementSampler"},
-    ...         "pay": {"parents": ["age"], "sampler": "LinearGaussianSampler"},
-    ...     }
-    ... )
-    >>> list(specification.graph(step=0).edges)
-    [('age', 'pay')]
-    >>> list(specification.transition_graph().edges)
-    [(('age', -1), ('age', 0)), (('pay', -1), ('pay', 0))]
+    `variables` is what the key ``variables`` of a file holds; `types` are mechanisms beside the
+    general ones, by the names that the specification gives them.
     """
 
     def __init__(
@@ -108,21 +91,13 @@ class Specification:
         self.variables = {
             str(name): self._variable(str(name), entry) for name, entry in variables.items()
         }
-        for name, variable in self.variables.items():
-            for place in ("parents", "seq_parents_curr", "seq_parents_prev"):
-                for parent in getattr(variable, place):
-                    where = f"{source}: variable {name!r}, {place}: parent"
-                    check_known(where, parent, self.variables, limit=50)
-        self.orders = [self.order(step) for step in (0, 1)]
         for name in self.variables:  # parameters are checked by building every mechanism once
-            self._check_reads(name)
+            self._check_parents(name)
+        self.orders = [self.order(step) for step in (0, 1)]
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike, types: Vocabulary | None = None) -> "Specification":
-        """Read a YAML file, and warn of each key in it that has no meaning here.
-
-        A relative path may also start in the book's folder.
-        """
+        """Read a YAML file, also from the book's folder; warn of each key without a meaning."""
         path = Path(path) if Path(path).exists() else ROOT / path
         content, source = read_yaml(path, WITHOUT_MEANING["file"]), str(path)
         if not isinstance(content, Mapping) or "variables" not in content:
@@ -197,7 +172,7 @@ class Specification:
         except ValidationError as error:
             raise InputError(f"{where} ({sampler.type}), {first_problem(error, names)}") from error
 
-    def _check_reads(self, name: str) -> None:
+    def _check_parents(self, name: str) -> None:
         variable, initial = self.variables[name], self.initial(name)
         transition = self.transition(name, initial)
         where = f"{self.source}: variable {name!r}"
@@ -212,6 +187,8 @@ class Specification:
             (transition, "seq_parents_prev", transition.reads_previous),
         ):
             declared, reader = list(getattr(variable, place)), type(mechanism).__name__
+            for parent in declared:
+                check_known(f"{where}, {place}: parent", parent, self.variables, limit=50)
             met = bool(declared) or not isinstance(mechanism, FittedMechanism)
             check(met, f"{where}: {reader} needs {place} to learn from", declared)
             for parent in reads:
@@ -220,7 +197,6 @@ class Specification:
 
 
 def _with_meaning(entry: Mapping, kind: str, where: str) -> dict:
-    """Return the entry without the keys that steer other software; warn of each of them."""
     for key in entry:
         if key in WITHOUT_MEANING[kind]:
             warnings.warn(f"{where}: key {key!r} has no meaning here", stacklevel=5)
