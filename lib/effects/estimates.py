@@ -205,7 +205,7 @@ def _estimate(name, given, covariates, treatment, outcome, test_covariates) -> E
     check(effects is None or shape == (m,), rule, shape)
     ate = float(estimator.ate_ if effects is None else effects.mean())
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)
-    lower, upper = getattr(estimator, "interval_", (ate - half, ate + half))
+    lower, upper = ate - half, ate + half
     if hasattr(estimator, "average_interval"):
         lower, upper = estimator.average_interval(test_covariates)
     ends = (None, None)
