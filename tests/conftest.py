@@ -1,4 +1,16 @@
-"""A book small enough to run in a test: two short notebooks, one edition, its own folders."""
+"""A book small enough to run in a test: two short notebooks, one edition, its own folders.
+
+And what keeps processes and workers from doing the same twice.
+"""
+
+import os
+import sys
+
+# Before anything is imported that reads it. A worker of the tests takes one core, as a page does:
+# threads that wait for a core which another worker holds cost more time than they save.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# With nbformat comes a grammar of addresses, read for a second and a half, that no notebook needs.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 from pathlib import Path
 
@@ -13,6 +25,17 @@ only_build_toc_files: true
 execute: {execute_notebooks: 'off'}
 sphinx: {config: {html_theme_options: {}}}
 """
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Have one worker do what shares a fixture: a module, or of some modules a part that is marked.
+
+    Otherwise, workers make the fixtures of a module again, each for itself.
+    """
+    for one in items:
+        if not one.get_closest_marker("xdist_group"):
+            one.add_marker(pytest.mark.xdist_group(one.nodeid.partition("::")[0]))
 
 
 class TinyBook(Book):
@@ -45,20 +68,30 @@ class TinyBook(Book):
         return path
 
 
+@pytest.fixture(scope="session")
+def make_tiny_book():
+    """Make a book in an empty folder."""
+
+    def make(root: Path) -> TinyBook:
+        book = TinyBook(root)
+        folders = [book.notebooks, book.editions, book.executed / "default", root / "lib"]
+        for folder in [*folders, book.prose / "assets"]:
+            folder.mkdir(parents=True)
+        (root / "lib" / "code.py").write_text("one = 1\n")
+        (root / "references.bib").write_text("")
+        (root / "_config.yml").write_text(CONFIG)
+        book.add_notebook(
+            "sums", "n: int = 3  # terms\ntitle: str = 'Sum'", "print(title, sum(range(n)))"
+        )
+        book.add_edition(
+            "default",
+            "about: A sum.\npages: [{page: small_sum, notebook: sums, parameters: {n: 5}}]\n",
+        )
+        return book
+
+    return make
+
+
 @pytest.fixture
-def tiny_book(tmp_path):
-    book = TinyBook(tmp_path)
-    folders = [book.notebooks, book.editions, book.executed / "default", tmp_path / "lib"]
-    for folder in [*folders, book.prose / "assets"]:
-        folder.mkdir(parents=True)
-    (tmp_path / "lib" / "code.py").write_text("one = 1\n")
-    (tmp_path / "references.bib").write_text("")
-    (tmp_path / "_config.yml").write_text(CONFIG)
-    book.add_notebook(
-        "sums", "n: int = 3  # terms\ntitle: str = 'Sum'", "print(title, sum(range(n)))"
-    )
-    book.add_edition(
-        "default",
-        "about: A sum.\npages: [{page: small_sum, notebook: sums, parameters: {n: 5}}]\n",
-    )
-    return book
+def tiny_book(make_tiny_book, tmp_path):
+    return make_tiny_book(tmp_path)

@@ -145,7 +145,8 @@ class Site:
             write_bytes(self.staging / name, content)
         print("rendering", file=sys.stderr, flush=True)
         options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
-        command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", *options]
+        main = "import lib.book; from jupyter_book.cli.main import main; main()"
+        command = [sys.executable, "-c", main, *options]
         how = {"stdin": subprocess.DEVNULL, "encoding": "utf-8", "errors": "replace"}
         finished = subprocess.run(command, capture_output=True, **how)
         rendered = self.staging / "_build" / "html"

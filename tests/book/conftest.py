@@ -1,7 +1,11 @@
 """A real browser, for the tests of rendered pages; and what executed pages show."""
 
+import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -9,7 +13,9 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 
+from lib import ROOT
 from lib.book.editions import Run
+from lib.book.parameters import marked, read_notebook, with_values
 from lib.book.running import run_page
 
 CHROMIUM = next(
@@ -17,13 +23,15 @@ CHROMIUM = next(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
+    """A browser that reaches this machine alone."""
     if not CHROMIUM:
         pytest.skip("no Chromium on this machine: install it from the system's packages")
     playwright = pytest.importorskip("playwright.sync_api", reason="the extra `test` is missing")
     quiet = ["background-networking", "component-update", "gpu", "sync", "dev-shm-usage"]
     arguments = ["--no-first-run", *(f"--disable-{feature}" for feature in quiet)]
+    arguments.append("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=CHROMIUM, args=arguments, chromium_sandbox=False
@@ -34,15 +42,53 @@ def browser():
 
 @pytest.fixture(scope="session")
 def executed(tmp_path_factory):
-    """Execute a notebook with values; return its run record, and the notebook."""
+    """Execute a notebook with values; return its run record, and the notebook.
+
+    Chapters are executed in forks of one process, in chapters.py: what differs from their pages is
+    that figures are made and not written. Where processes do not fork, they have kernels.
+    """
+    servers = []
 
     def run(notebook: Path, values: dict) -> tuple[dict, NotebookNode]:
-        output = tmp_path_factory.mktemp(notebook.stem) / notebook.name
-        record = run_page(Run(notebook, output, values))
-        assert record["status"] == "complete"
-        return record, nbformat.read(output, 4)
+        asked = Run(notebook, tmp_path_factory.mktemp(notebook.stem) / notebook.name, values)
+        if sys.platform != "linux":
+            record = run_page(asked)
+            assert record["status"] == "complete"
+            return record, nbformat.read(asked.output, 4)
+        source, cell = read_notebook(notebook)
+        cell.source = with_values(cell.source, asked.values)
+        code = [cell for cell in source.cells if cell.cell_type == "code"]
+        order = {"folder": str(asked.folder), "cells": [cell.source for cell in code]}
+        if not servers:
+            servers.append(_chapters())
+        print(json.dumps(order), file=servers[0].stdin, flush=True)
+        found = json.loads(servers[0].stdout.readline())
+        assert found["error"] is None, found["error"]
+        for cell, outputs in zip(code, found["outputs"], strict=True):
+            cell.outputs = nbformat.from_dict(outputs)
+        numbers = {
+            mark.name: json.loads(output.data[f"{mark.mime_prefix}application/json"])
+            for mark, output in marked(source, "scrapbook")
+            if f"{mark.mime_prefix}application/json" in output.data
+        }
+        record = {"parameters": asked.values, "numbers": numbers, "stderr": found["stderr"]}
+        return record, source
 
-    return run
+    yield run
+    for server in servers:
+        server.stdin.close()
+        server.wait()
+
+
+def _chapters() -> subprocess.Popen:
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("chapters.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
+        encoding="utf-8",
+    )
 
 
 @pytest.fixture(scope="session")

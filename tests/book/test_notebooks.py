@@ -4,8 +4,6 @@ import ast
 import json
 import math
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +18,7 @@ from lib.book.running import read_record, run_page, why_stale
 from lib.income import SPECIFICATIONS
 
 NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
+QUICK, DEFAULT = (load_edition(name).runs for name in ("quick", "default"))
 #: Those that have exercises; the other one is for looking numbers up.
 TAUGHT = [path for path in NOTEBOOKS if path.stem != "numbers"]
 
@@ -28,14 +27,19 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     return read_parameters(read_notebook(notebook)[1].source)
 
 
-@pytest.fixture(scope="module", params=[*load_edition("quick").runs])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(page, id=page, marks=pytest.mark.xdist_group(f"page {page}")) for page in QUICK
+    ],
+)
 def page(request, tmp_path_factory):
     """The record of a page with few subjects, or its own defaults, and what was executed.
 
     Pages that were just made need not be made again; the chapters' own tests run them with yet
     other values.
     """
-    editions = [load_edition(name).runs[request.param] for name in ("quick", "default")]
+    editions = [runs[request.param] for runs in (QUICK, DEFAULT)]
     run = next((run for run in editions if why_stale(run) is None), None)
     if run is None:
         output = tmp_path_factory.mktemp("pages") / f"{request.param}.ipynb"
@@ -44,8 +48,7 @@ def page(request, tmp_path_factory):
 
 
 def test_every_notebook_is_a_page():
-    pages = load_edition("quick").runs.values()
-    assert {run.notebook for run in pages} == {*NOTEBOOKS}
+    assert {run.notebook for run in QUICK.values()} == {*NOTEBOOKS}
 
 
 def test_page_is_whole(page):
@@ -156,14 +159,6 @@ def test_no_line_of_code_is_wider_than_a_page(path):
 def test_parameters_say_what_they_mean(path):
     for parameter in parameters_of(path).values():
         assert parameter.help, f"{parameter.name} has no comment"
-
-
-def test_papermill_runs_a_notebook_from_any_folder(tmp_path):
-    command = [sys.executable, "-m", "papermill", str(Book().notebook("data_preparation"))]
-    options = ["out.ipynb", "-p", "records_shown", "1", "-k", "python3", "--no-progress-bar"]
-    subprocess.run([*command, *options], cwd=tmp_path, check=True, capture_output=True)
-    executed = nbformat.read(tmp_path / "out.ipynb", 4)
-    assert executed.metadata.papermill.parameters == {"records_shown": 1}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+import shutil
 
 import nbformat
 import numpy as np
@@ -29,25 +30,38 @@ print("after")
 """
 
 
-@pytest.fixture
-def book(tiny_book, monkeypatch):
-    """The tiny book with a page that marks a table; notebooks read what was kept of it."""
-    tiny_book.add_notebook("marks", "n: int = 10\nn_samples: int = 1_000", TABLE)
-    tiny_book.add_edition(
+def marking(book, patch):
+    """Give a tiny book a page that marks a table; notebooks read what was kept of it."""
+    book.add_notebook("marks", "n: int = 10\nn_samples: int = 1_000", TABLE)
+    book.add_edition(
         "paper",
         "about: x\npages:\n  - {page: small_sum, notebook: sums}\n"
         "  - {page: big, notebook: marks, parameters: {n_samples: 50_000}}\n",
     )
-    monkeypatch.setattr(recorded, "RECORDED", tiny_book.recorded)
+    patch.setattr(recorded, "RECORDED", book.recorded)
     # The tiny book has a folder of the same name, and its kernels start beside it.
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return tiny_book
+    patch.setenv("PYTHONPATH", str(ROOT))
+    return book
 
 
 @pytest.fixture
-def kept(book):
-    build("paper", render=False, book=book)
-    keep("paper", book=book)
+def book(tiny_book, monkeypatch):
+    return marking(tiny_book, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def kept_once(make_tiny_book, tmp_path_factory):
+    """The folder of a book whose tables were kept, for all of the tests that begin with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        book = marking(make_tiny_book(tmp_path_factory.mktemp("kept")), patch)
+        build("paper", render=False, book=book)
+        keep("paper", book=book)
+    return book.root
+
+
+@pytest.fixture
+def kept(book, kept_once):
+    shutil.copytree(kept_once, book.root, dirs_exist_ok=True)
     return book
 
 

@@ -108,6 +108,13 @@ def test_page_without_sections_has_none():
     assert sections("<p>Nothing.</p>") == []
 
 
+@pytest.fixture(scope="module")
+def page(browser):
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
 @pytest.mark.parametrize(
     ("query", "marks"),
     [
@@ -132,31 +139,21 @@ def test_page_without_sections_has_none():
     ],
 )
 @pytest.mark.parametrize("rendered", ["html"], indirect=True)
-def test_words_are_found_in_their_forms(rendered, browser, query, marks):
-    page = browser.new_page()
-    try:
-        page.goto(f"{rendered.as_uri()}/search.html?q={quote(query)}")
-        status = page.locator("#search-results [role=status]")
-        status.wait_for()
-        found = page.locator("#search-results li p").evaluate_all(
-            "all => all.map(one => [...one.querySelectorAll('mark')].map(one => one.textContent))"
-        )
-        assert found == ([] if marks is None else [marks])
-        assert status.text_content().startswith("No section" if marks is None else "1 section")
-        assert f"“{query}”" in status.text_content()
-    finally:
-        page.close()
+def test_words_are_found_in_their_forms(rendered, page, query, marks):
+    page.goto(f"{rendered.as_uri()}/search.html?q={quote(query)}")
+    status = page.locator("#search-results [role=status]")
+    status.wait_for()
+    found = page.locator("#search-results li p").evaluate_all(
+        "all => all.map(one => [...one.querySelectorAll('mark')].map(one => one.textContent))"
+    )
+    assert found == ([] if marks is None else [marks])
+    assert status.text_content().startswith("No section" if marks is None else "1 section")
+    assert f"“{query}”" in status.text_content()
 
 
 @pytest.mark.parametrize("rendered", ["html"], indirect=True)
-def test_section_named_by_the_query_comes_first(rendered, browser):
-    page = browser.new_page()
-    try:
-        page.goto(f"{rendered.as_uri()}/search.html?q=lamps")
-        page.locator("#search-results [role=status]").wait_for()
-        assert (
-            page.locator("#search-results li a").first.get_attribute("href") == "lamps.html#lamps"
-        )
-        assert page.locator("#search-results li").count() == 3
-    finally:
-        page.close()
+def test_section_named_by_the_query_comes_first(rendered, page):
+    page.goto(f"{rendered.as_uri()}/search.html?q=lamps")
+    page.locator("#search-results [role=status]").wait_for()
+    assert page.locator("#search-results li a").first.get_attribute("href") == "lamps.html#lamps"
+    assert page.locator("#search-results li").count() == 3

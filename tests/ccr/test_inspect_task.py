@@ -26,7 +26,7 @@ from inspect_ai.scorer import Target
 from causal_benchmark_book import tasks as inspect_tasks
 from lib.ccr import inspect_task
 
-PARAMETERS = {"n_per_bcc": [3, 3], "n_tasks": 2, "n_samples": 4, "seed": 3}
+PARAMETERS = {"n_per_bcc": [3, 3], "n_tasks": 2, "n_samples": 2, "seed": 3}
 
 
 def output(text):
@@ -63,6 +63,12 @@ def reported(log):
 @pytest.fixture(scope="module")
 def perfect(tmp_path_factory):
     return run(tmp_path_factory.mktemp("logs"))
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory):
+    """The same, asked again and in two epochs."""
+    return run(tmp_path_factory.mktemp("epochs"), options={"epochs": 2})
 
 
 def test_a_model_that_reads_scores_perfectly_and_all_scores_come_from_the_log(perfect):
@@ -141,17 +147,16 @@ def test_an_incomplete_log_is_refused(tmp_path):
     fails_once.count = 0
     log = run(tmp_path, fails_once, {"fail_on_error": False})
     assert log.status == "success"
-    with pytest.raises(InputError, match="must answer all 72 prompts once: 1 missing"):
+    with pytest.raises(InputError, match="must answer all 36 prompts once: 1 missing"):
         inspect_task.from_log(log.location)
 
 
-def test_epochs_change_nothing_but_precision(perfect, tmp_path):
-    log = run(tmp_path, options={"epochs": 2})
-    assert reported(log) == reported(perfect)
-    once, twice = inspect_task.from_log(perfect.location), inspect_task.from_log(log.location)
-    for one, two in zip(once[1], twice[1], strict=True):
+def test_epochs_change_nothing_but_precision(perfect, twice):
+    assert reported(twice) == reported(perfect)
+    found = [inspect_task.from_log(log.location) for log in (perfect, twice)]
+    for one, two in zip(found[0][1], found[1][1], strict=True):
         assert (np.hstack([one, one]) == two).all()
-    tables = (Scores(*found, n_resamples=20).quantities for found in (once, twice))
+    tables = (Scores(*each, n_resamples=20).quantities for each in found)
     pd.testing.assert_frame_equal(*tables)
 
 
@@ -200,7 +205,8 @@ def test_a_file_that_is_no_log_is_refused(tmp_path):
             inspect_task.from_log(tmp_path / f"{name}.eval")
 
 
-def test_the_same_seed_asks_the_same(perfect, tmp_path):
-    again = run(tmp_path)
-    assert [s.input for s in again.samples] == [s.input for s in perfect.samples]
-    assert np.unique([s.input for s in again.samples]).size == len(again.samples)
+def test_the_same_seed_asks_the_same(perfect, twice):
+    for epoch in (1, 2):
+        again = [sample for sample in twice.samples if sample.epoch == epoch]
+        assert [s.input for s in again] == [s.input for s in perfect.samples]
+        assert np.unique([s.input for s in again]).size == len(again)

@@ -261,7 +261,7 @@ def test_writing_takes_the_memory_of_one_task(tmp_path):
         return kept, peak
 
     most(1)  # what is kept once, such as compiled patterns
-    (kept_of_few, few), (kept_of_many, many) = most(10), most(40)
+    (kept_of_few, few), (kept_of_many, many) = most(5), most(20)
     assert many < 1.3 * few
     assert kept_of_many - kept_of_few < 0.5 * few
 

@@ -10,17 +10,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
-import verifiers.v1 as vf
 from pydantic import ValidationError
-from verifiers.v1.cli.eval.runner import run_eval
-from verifiers.v1.configs.cli.eval import EvalConfig
-from verifiers.v1.graph import MessageNode
 
 from lib.ccr import read
 from lib.ccr.items import item
 from lib.errors import InputError
 
 ID = "causal-benchmark-book"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def verifiers():
+    """Import it where it is used: all workers collect all tests, and this takes five seconds."""
+    global vf
+    import verifiers.v1 as vf
 
 
 def taskset(**config):
@@ -33,6 +36,8 @@ def first(n, **config):
 
 def reply(task, text):
     """A trace in which a model was asked and said something, as a rollout leaves it."""
+    from verifiers.v1.graph import MessageNode
+
     asked, said = vf.UserMessage(content=task.data.prompt), vf.AssistantMessage(content=text)
     return vf.Trace(
         agent=vf.AgentInfo(config=vf.AgentConfig()),
@@ -124,23 +129,35 @@ def server():
     server.server_close()
 
 
-class OneQuestion(vf.Harness[vf.HarnessConfig]):
-    """The least that plays a task; those of verifiers install a program from the network first."""
+@pytest.fixture
+def one_question(monkeypatch):
+    """A module with the least that plays a task; those of verifiers install a program first."""
 
-    EXECUTES_CODE = NEEDS_CONTAINER = False
+    class OneQuestion(vf.Harness[vf.HarnessConfig]):
+        EXECUTES_CODE = NEEDS_CONTAINER = False
 
-    async def launch(self, ctx, trace, runtime, endpoint, secret, mcp_urls, data, *more, **others):
-        body = {"model": ctx.model, "messages": [{"role": "user", "content": data.prompt}]}
-        async with httpx.AsyncClient() as client:
-            headers = {"Authorization": f"Bearer {secret}"}
-            found = await client.post(f"{endpoint}/chat/completions", json=body, headers=headers)
-        return vf.ProgramResult(exit_code=int(found.is_error), stdout="", stderr=found.text)
+        async def launch(
+            self, ctx, trace, runtime, endpoint, secret, mcp_urls, data, *more, **others
+        ):
+            body = {"model": ctx.model, "messages": [{"role": "user", "content": data.prompt}]}
+            async with httpx.AsyncClient() as client:
+                headers = {"Authorization": f"Bearer {secret}"}
+                found = await client.post(
+                    f"{endpoint}/chat/completions", json=body, headers=headers
+                )
+            return vf.ProgramResult(exit_code=int(found.is_error), stdout="", stderr=found.text)
 
-
-def test_a_model_that_reads_plays_an_evaluation_perfectly(server, tmp_path, monkeypatch):
     module = types.ModuleType("one_question")
     module.OneQuestion, module.__all__ = OneQuestion, ["OneQuestion"]
     monkeypatch.setitem(sys.modules, "one_question", module)
+
+
+def test_a_model_that_reads_plays_an_evaluation_perfectly(
+    server, one_question, tmp_path, monkeypatch
+):
+    from verifiers.v1.cli.eval.runner import run_eval
+    from verifiers.v1.configs.cli.eval import EvalConfig
+
     monkeypatch.setenv("NO_KEY", "none")
     config = EvalConfig(
         env={

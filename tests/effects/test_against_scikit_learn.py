@@ -86,9 +86,13 @@ def by_scikit_learn(observational, control, treated, adjustment):
     return errors, r2_score(gain, effects)
 
 
+@pytest.fixture(scope="module")
+def study():
+    return draw_study(fitted_simulator(), 1_200)
+
+
 @pytest.mark.parametrize("adjustment", COVARIATES)
-def test_deterministic_estimators_give_what_scikit_learn_gives(adjustment):
-    study = draw_study(fitted_simulator(), 1_200)
+def test_deterministic_estimators_give_what_scikit_learn_gives(study, adjustment):
     errors, r2 = by_scikit_learn(study.observational, study.control, study.treated, adjustment)
     options = {"adjustment": adjustment, "estimators": list(errors), "progress": False}
     ours = benchmark(study, bootstraps=0, **options)

@@ -1,0 +1,121 @@
+"""A process that has imported what chapters import, and executes each in a fork of itself.
+
+A kernel of its own would import all of it anew, which takes longer than most chapters do with few
+subjects; and nothing that a chapter changes reaches the next one, as in kernels of their own. It
+reads orders from its input, one a line: the folder, and the source of each cell. It answers each
+with the outputs of the cells, as a notebook has them, and with what went to the error stream.
+"""
+
+import base64
+import contextlib
+import io
+import json
+import os
+import sys
+import traceback
+
+# In the order of their weight; whatever is missing here is imported by the chapter itself.
+import matplotlib.pyplot  # noqa: F401
+import traitlets.config
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+
+import lib.book.recorded
+import lib.ccr
+import lib.effects
+import lib.income
+import lib.plots  # noqa: F401
+
+#: The outputs of the cell that is at work.
+outputs: list[dict] = []
+
+
+class Shown(DisplayPublisher):
+    """What cells display."""
+
+    def publish(self, data, metadata=None, **_):
+        _show("display_data", data, metadata)
+
+
+class Ended(DisplayHook):
+    """What cells end in."""
+
+    def write_output_prompt(self):
+        pass
+
+    def write_format_data(self, format_dict, md_dict=None):
+        _show("execute_result", format_dict, md_dict, execution_count=self.prompt_count)
+
+    def finish_displayhook(self):
+        self._is_active = False
+
+
+def _show(kind, data, metadata, **more):
+    sent = {
+        form: base64.b64encode(one).decode() if isinstance(one, bytes) else one
+        for form, one in data.items()
+    }
+    outputs.append({"output_type": kind, "data": sent, "metadata": metadata or {}, **more})
+
+
+class Printed(io.TextIOBase):
+    """What cells print, in its place among what they show."""
+
+    def write(self, text):
+        if text and outputs and outputs[-1]["output_type"] == "stream":
+            outputs[-1]["text"] += text
+        elif text:
+            outputs.append({"output_type": "stream", "name": "stdout", "text": text})
+        return len(text)
+
+
+def execute(cells: list[str]) -> dict:
+    """Execute the cells of a notebook in this process."""
+    settings = traitlets.config.Config({"HistoryManager": {"enabled": False}})
+    kinds = {"display_pub_class": Shown, "displayhook_class": Ended}
+    shell = InteractiveShell.instance(config=settings, **kinds)
+    # Figures are laid out where they are made, and what they look like is on the pages.
+    shell.display_formatter.formatters["image/svg+xml"].enabled = False
+    found = {"outputs": [], "stderr": [], "error": None}
+    for number, source in enumerate(cells, start=1):
+        outputs.clear()
+        with (
+            contextlib.redirect_stdout(Printed()),
+            contextlib.redirect_stderr(io.StringIO()) as said,
+        ):
+            result = shell.run_cell(source, store_history=True)
+        if not result.success:
+            error = result.error_before_exec or result.error_in_exec
+            found["error"] = "".join(traceback.format_exception(error))
+            break
+        found["outputs"].append([dict(one) for one in outputs])
+        if said.getvalue():
+            found["stderr"].append({"cell": number, "text": said.getvalue()})
+    return found
+
+
+def serve() -> None:
+    """Answer orders until there are no more."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever writes to the output behind Python's back is no answer
+    for order in sys.stdin:
+        read, write = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(read)
+            asked = json.loads(order)
+            os.chdir(asked["folder"])
+            with os.fdopen(write, "w", encoding="utf-8") as answer:
+                json.dump(execute(asked["cells"]), answer)
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read, encoding="utf-8") as answer:
+            found = answer.read()
+        _, status = os.waitpid(child, 0)
+        died = {"error": f"the process ended with {os.waitstatus_to_exitcode(status)}"}
+        print(found or json.dumps(died), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve()
