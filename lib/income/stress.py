@@ -212,14 +212,16 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
     return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
 
 
-def changes(table: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+def changes(
+    table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
+) -> pd.DataFrame:
     """Say by how much marks change, study by study, from a stress's first level to the others.
 
     As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
     interval, such as `+1 101 ± 13`.
     """
     rows, keys = [], ["stress", "level", "mark"]
-    for mark, digits in {"error": 0, "R²": 2}.items():
+    for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
         first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
         later = table["level"] != table.groupby("stress")["level"].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first})[later], mark)

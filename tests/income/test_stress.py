@@ -214,7 +214,6 @@ def test_curve_and_change_are_those_of_students_t():
             "study": [0, 1, 2, 0, 1, 2],
             "estimator": "t",
             "error": [10.0, 20.0, 60.0, 111.0, 119.0, 160.0],
-            "R²": np.nan,
         }
     )
     found = curve(table, "error").loc[("size", 1, "t")]
@@ -222,9 +221,9 @@ def test_curve_and_change_are_those_of_students_t():
     np.testing.assert_allclose(found, [30, 30 - half, 30 + half])
     # Curves overlap widely; study by study, the second level is 100 higher for certain.
     assert curve(table, "error")["lower"].iloc[1] < found["upper"]
-    said = changes(table, {"t": "T"})
+    said = changes(table, {"t": "T"}, ["error"])
     assert said["T"].to_dict() == {("size", 2, "error"): "+100 ± 2"}, "4.303 / √3"
-    assert changes(table.assign(error=np.nan), {"t": "T"}).empty
+    assert changes(table.assign(error=np.nan), {"t": "T"}, ["error"]).empty
     both = pd.concat([table.assign(**{"R²": table["error"] / 100}), table.assign(stress="age")])
     said = changes(both, {"t": "T"})["T"]
     assert said[("size", 2)].to_dict() == {"error": "+100 ± 2", "R²": "+1.00 ± 0.02"}
