@@ -335,8 +335,8 @@ def main(typed: list[str]) -> int:
     except click.ClickException as error:
         problems, status = [error.format_message()], 2
     except (InputError, OSError) as error:
-        named = getattr(error, "filename", None)
-        problems, status = [f"{named}: {error.strerror}" if named else error], 2
+        named, why = (getattr(error, name, None) for name in ("filename", "strerror"))
+        problems, status = [f"{named}: {why}" if named else error], 2
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return status if problems else 0

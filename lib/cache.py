@@ -113,7 +113,7 @@ def cached(function: Callable) -> Callable:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def remembered(*args, **kwargs):
+    def remembered(*args: Any, **kwargs: Any) -> Any:
         if not KEEPING.get():
             return function(*args, **kwargs)
         given = signature.bind(*args, **kwargs)

@@ -62,6 +62,12 @@ def check(met: bool, rule: str, found: Any) -> None:
         raise InputError(f"{rule}: found {found!r}")
 
 
+def needed(what: str, value: Any) -> Any:
+    """Return what may be unknown, where it has to be known."""
+    check(value is not None, f"{what} must be known", value)
+    return value
+
+
 def check_once(what: str, names: Iterable) -> None:
     """Refuse names of which one stands twice."""
     for name, times in Counter(names).items():
@@ -70,7 +76,7 @@ def check_once(what: str, names: Iterable) -> None:
 
 def is_count(number: Any, least: int) -> bool:
     """Say whether something is a whole number of at least `least`; 3.0 and True are none."""
-    return isinstance(number, Integral) and not isinstance(number, bool) and number >= least
+    return not isinstance(number, bool) and isinstance(number, Integral) and int(number) >= least
 
 
 def check_count(name: str, number: Any, least: int) -> None:

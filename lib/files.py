@@ -4,6 +4,7 @@ import contextlib
 import errno
 import glob
 import hashlib
+import importlib.util
 import itertools
 import os
 import secrets
@@ -22,10 +23,8 @@ import yaml
 
 from lib.errors import InputError, check, check_known, check_once, told
 
-try:
-    import fcntl
-except ImportError:  # Windows has no flock: there, two processes may do the same work twice
-    fcntl = None
+# Windows has no flock: there, two processes may do the same work twice.
+fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 
 
 #: What a disk says that takes no more; it names no file.

@@ -114,10 +114,10 @@ def shape(draw: Callable) -> Callable[..., Figure]:
         parts = table.groupby("panel", sort=False)
         names = [tuple(part.unique()) for _, part in parts[place]]
         units, columns = [*parts["unit"].first()], min(columns, len(names))
-        a_row = 0.2 + 0.06 * len(table["series"].cat.categories)
+        a_row, of_unit = 0.2 + 0.06 * len(table["series"].cat.categories), dict[object, plt.Axes]()
         heights = [height or (0.5 + a_row * len(each) if in_rows else 1.9) for each in names]
         rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
-        figure, of_unit = plt.figure(figsize=(WIDTH, sum(rows)), FigureClass=Drawing), {}
+        figure = plt.figure(figsize=(WIDTH, sum(rows)), FigureClass=Drawing)
         cells = figure.add_gridspec(len(rows), columns, height_ratios=rows)
         for i, ((name, part), unit) in enumerate(zip(parts, units, strict=True)):
             axes = figure.add_subplot(cells[i])
@@ -141,9 +141,9 @@ def shape(draw: Callable) -> Callable[..., Figure]:
             axes.set_title(textwrap.fill(str(name), 60 // columns))
             across, up = (unit, "") if in_rows else (place, unit)
             last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)
-            beside = i % columns and (names[i] == names[i - 1] if in_rows else first is not axes)
-            axes.tick_params(labelbottom=last or not shared, labelleft=not beside)
-            axes.set(xlabel=across if last else "", ylabel="" if beside else up)
+            inner = i % columns and (names[i] == names[i - 1] if in_rows else first is not axes)
+            axes.tick_params(labelbottom=last or not shared, labelleft=not inner)
+            axes.set(xlabel=across if last else "", ylabel="" if inner else up)
         figure.align_ylabels()
         _head(figure, title)
         return figure
@@ -240,7 +240,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     # A box of the previous step is drawn if another variable reads it; else, a short arrow is.
     own = {node for node in graph if node[1] and {*graph[node]} <= {(node[0], 0)}}
     layers = [[node for node in graph if node[1] and node not in own], []]
-    layers, places = layers[not layers[0] :], {}
+    layers, places = layers[not layers[0] :], dict[tuple, tuple]()
     for node in nx.lexicographical_topological_sort(graph, list(graph).index):
         if node[1] == 0:
             full = sum(2 * _half(one) + GAP for one in [*layers[-1], node]) > WIDTH

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.errors import is_count, one_of
+from lib.errors import InputError, is_count, needed, one_of
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,9 @@ def test_allowed_names_are_listed(names, said):
 @pytest.mark.parametrize(("number", "is_one"), [(3, True), (0, False), (3.0, False), (True, False)])
 def test_a_count_is_a_whole_number(number, is_one):
     assert is_count(number, least=1) == is_one
+
+
+def test_what_is_needed_must_be_known():
+    assert needed("truth", 0) == 0
+    with pytest.raises(InputError, match="truth must be known: found None"):
+        needed("truth", None)

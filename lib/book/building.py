@@ -5,9 +5,9 @@ Of the same pages, sheets of exercises are made, and the tables that they have m
 
 import hashlib
 import json
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 import nbformat
 
@@ -27,7 +27,8 @@ STATUS = "status_table.md"
 SHEETS = {"students": lambda notebook: plain(student(notebook)), "teachers": plain}
 
 
-class Outcome(NamedTuple):
+@dataclass(frozen=True)
+class Outcome:
     """Which pages a build ran and left, a sentence for each problem, and where the book is."""
 
     ran: list[str]
@@ -152,7 +153,7 @@ def keep(
 
 def _files(run: Run, folder: Path) -> dict[Path, str]:
     """Return the tables that an executed page has marked, and their run record, by path."""
-    files, digests, record = {}, {}, read_record(run.record)
+    files, digests, record = {}, {}, read_record(run.record) or {}
     for mark, _ in marked(read_notebook(run.output)[0], "recorded"):
         name, text = mark["name"], mark["text/csv"]
         check(name not in digests, f"page {run.page} may record a name once", name)

@@ -95,18 +95,18 @@ class Run:
     """
 
     notebook: Path
-    output: Path | None = None
+    output: Path = Path()
     values: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""  # in place of the notebook's own
     book: Book = BOOK
     as_text: InitVar[bool] = False
 
-    def __post_init__(self, as_text: bool):
+    def __post_init__(self, as_text: bool) -> None:
         self.notebook = self.notebook.resolve()
         self.parameters = read_parameters(read_notebook(self.notebook)[1].source)
         self.values = checked(self.parameters, self.values, as_text)
-        self.folder = self.book.root if self.output else Path.cwd()
-        if self.output is None:
+        self.folder = Path.cwd() if self.output == Path() else self.book.root
+        if self.output == Path():
             changes = (f"{name}={text}" for name, text in self.changes.items())
             self.page = folder_name(self.notebook.stem, *changes)
             self.output = self.book.runs / self.page / self.notebook.name
@@ -180,7 +180,7 @@ class Edition:
     def contents(self, place: Callable[[str], str] = str) -> dict[str, Any]:
         """Return the table of contents, as `_toc.yml` has it; `place` says where a page is."""
 
-        def stated(**keys) -> dict[str, Any]:
+        def stated(**keys: Any) -> dict[str, Any]:
             return {key: value for key, value in keys.items() if value}
 
         parts = []

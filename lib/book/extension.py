@@ -15,6 +15,7 @@ files, and skips numbers. Here the text of every section is in a script beside t
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
@@ -29,13 +30,13 @@ THEME = ROOT / "book" / "theme"
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 
 
-def _adapt(app: Sphinx, what: str, name: str, found, options, lines: list[str]) -> None:
+def _adapt(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     cited = (re.sub(r"\[(\d+)\]_", r"[\1]", line) for line in lines)
     listed = [re.sub(r"^\.\. \[(\d+)\]", r"\1.", line) for line in cited]
     lines[:] = [""] * (what in ("data", "attribute")) + listed
 
 
-def _fold(app: Sphinx, page) -> None:
+def _fold(app: Sphinx, page: Any) -> None:
     parts = [node for node in page.findall() if hasattr(node, "attributes")]  # and no text
     for cell in (node for node in parts if "tag_solution" in node["classes"]):
         place = cell.parent.index(cell)
@@ -60,13 +61,13 @@ def sections(page: str) -> list[dict[str, str]]:
         formula.string = " … " if "\\" in tex else tex
     # The inner ones first: they are taken out of the outer ones.
     for section in reversed(soup.select(f"section[id]:has(> :is({', '.join(_HEADINGS)}))")):
-        heading = section.find(_HEADINGS, recursive=False).extract()
+        (title,) = section.find_all(_HEADINGS, recursive=False, limit=1)
         # The narrow space within a number tells it from two numbers.
         heading, text = (
             re.sub(r"[^\S\u202f]+", " ", one.get_text()).strip()
-            for one in (heading, section.extract())
+            for one in (title.extract(), section.extract())
         )
-        found.append({"anchor": section["id"], "heading": heading, "text": text})
+        found.append({"anchor": str(section["id"]), "heading": heading, "text": text})
     return found[::-1]
 
 
@@ -75,10 +76,10 @@ def _add_page(app: Sphinx, config: Config) -> None:
     config.html_static_path.append(str(THEME / "search.js"))
 
 
-def _write_sections(app: Sphinx, error: Exception | None) -> None:
+def _write_sections(app: Any, error: Exception | None) -> None:
     if error or app.builder.name not in {"html", "dirhtml"}:
         return
-    found = []
+    found: list[dict[str, str]] = []
     for name in sorted(app.env.found_docs):
         page = sections(Path(app.builder.get_outfilename(name)).read_text(encoding="utf-8"))
         address = {"address": app.builder.get_target_uri(name)}

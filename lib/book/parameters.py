@@ -24,10 +24,8 @@ from pydantic import ConfigDict, TypeAdapter
 from lib.errors import InputError, check_known, one_of
 
 #: What an annotation may be made of.
-_TYPES = {
-    kind.__name__: kind
-    for kind in (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
-}
+_KINDS: tuple[Any, ...] = (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
+_TYPES = {kind.__name__: kind for kind in _KINDS}
 
 #: A 1 is no True, "5" is no 5, and NaN is no number.
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
@@ -59,7 +57,7 @@ class Parameter:
     annotation: str
     default: Any
     help: str = ""
-    lines: slice | None = field(default=None, compare=False)
+    lines: slice = field(default_factory=lambda: slice(0), compare=False)
 
     def check(self, value: Any) -> Any:
         """Return the value if it has the parameter's type; an int serves as a float."""
@@ -111,10 +109,12 @@ def read_parameters(source: str) -> dict[str, Parameter]:
     parameters = {}
     for statement in body:
         try:
-            if not isinstance(statement, ast.AnnAssign) or statement.col_offset:
-                raise ValueError
-            name, default = statement.target.id, ast.literal_eval(statement.value)
-        except (AttributeError, TypeError, ValueError):
+            match statement:
+                case ast.AnnAssign(ast.Name(name), kind, ast.expr() as value, col_offset=0):
+                    default = ast.literal_eval(value)
+                case _:
+                    raise ValueError
+        except (TypeError, ValueError):
             rule = "expected a line `name: type = value  # meaning`, whose value is a literal"
             found = f"the parameters cell holds {ast.unparse(statement)!r}"
             raise InputError(f"{found}: {rule}") from None
@@ -122,7 +122,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
         # Python counts the bytes of a line, not its characters.
         last_line = source.split("\n")[lines][-1].encode()
         meaning = last_line[statement.end_col_offset :].decode().strip(" #")
-        annotation = ast.get_source_segment(source, statement.annotation)
+        annotation = ast.get_source_segment(source, kind) or ""
         parameters[name] = Parameter(name, annotation, default, meaning, lines)
         parameters[name].check(default)
     return parameters

@@ -29,7 +29,7 @@ RECORDED = ROOT / "data" / "recorded"
 NUMBER = "%.6g"
 
 
-def record(name: str, table: pd.DataFrame, **style) -> None:
+def record(name: str, table: pd.DataFrame, **style: Any) -> None:
     """Show a table, and mark it to be kept under a name.
 
     What is kept are all its numbers, with its index as the first columns, unless that only counts
@@ -59,7 +59,7 @@ class Number:
         difference = other.value - self.value
         return difference, difference / error if error else None
 
-    def _repr_mimebundle_(self, **_) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         # As text, because a notebook may hold objects under a few types only; and quoted, because
         # MyST reads what it shows as Python, in which 5,400 is a tuple.
         return {"text/plain": repr(str(self)), "application/json": json.dumps(asdict(self))}
@@ -79,7 +79,8 @@ def number(name: str, value: float, unit: str = "", standard_error: float | None
     """
     name = re.sub(r"[^a-z0-9]+", "_", name.lower())
     _check_name("number", name)
-    plain = Number(float(value), unit, None if pd.isna(standard_error) else float(standard_error))
+    error = None if standard_error is None or pd.isna(standard_error) else float(standard_error)
+    plain = Number(float(value), unit, error)
     for found in (plain.value, plain.standard_error or 0.0):
         check(math.isfinite(found), f"recorded number {name!r} must be finite", found)
     glue(name, plain, display=False)

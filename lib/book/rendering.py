@@ -146,9 +146,13 @@ class Site:
         print("rendering", file=sys.stderr, flush=True)
         options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
         main = "import lib.book; from jupyter_book.cli.main import main; main()"
-        command = [sys.executable, "-c", main, *options]
-        how = {"stdin": subprocess.DEVNULL, "encoding": "utf-8", "errors": "replace"}
-        finished = subprocess.run(command, capture_output=True, **how)
+        text: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
+        finished = subprocess.run(
+            [sys.executable, "-c", main, *options],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            **text,
+        )
         rendered = self.staging / "_build" / "html"
         if finished.returncode == 0:
             return rendered, []

@@ -114,7 +114,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
     # What goes in is noted before the run, so that a change during it counts as a change.
-    record = {
+    record: dict[str, Any] = {
         "page": run.page,
         "notebook": run.notebook.stem,
         "parameters": run.values,

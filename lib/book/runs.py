@@ -90,7 +90,7 @@ def sweep(
         runs[run.page] = run  # once, where two texts are one value
     problems = execute([run for run in runs.values() if why_stale(run)], workers)
     rows = []
-    for record in (read_record(run.record) for run in runs.values() if not why_stale(run)):
+    for record in (read_record(run.record) or {} for run in runs.values() if not why_stale(run)):
         given = {name: record["parameters"][name] for name in grid}
         plain = {k: v if isinstance(v, float | int) else as_typed(v) for k, v in given.items()}
         rows += [{**plain, "number": name, **found} for name, found in record["numbers"].items()]
@@ -150,7 +150,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     for name in names:
         check_known("run", name, records)
     runs = [records[name] for name in names]
-    where, figures = book.runs / folder_name("comparison", *names), {}
+    where, figures = book.runs / folder_name("comparison", *names), dict[str, list]()
     _begin(where)
     for place, (name, run) in enumerate(zip(names, runs, strict=True), start=1):
         executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")

@@ -138,9 +138,9 @@ def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
     check(len(grids) == n, f"answers must be one grid a task, {n}", len(grids))
     for task, grid in zip(tasks.tasks, grids, strict=True):
         shape = rows, columns = task.labels.shape
-        fits = grid.ndim == 2 and len(grid) == rows and grid.size and not grid.shape[1] % columns
+        met = grid.ndim == 2 and len(grid) == rows and grid.size > 0 and not grid.shape[1] % columns
         rule = f"answers to task {task.number} must have the shape of its questions and samples"
-        check(fits, f"{rule}, {shape}", grid.shape)
+        check(met, f"{rule}, {shape}", grid.shape)
         *known, last = range(len(task.answers) - 1, UNPARSEABLE - 1, -1)
         others = np.setdiff1d(grid, (*known, last)).tolist()
         check(not others, f"an answer must be {', '.join(map(str, known))} or {last}", others)

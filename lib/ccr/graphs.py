@@ -41,7 +41,7 @@ class Chain:
     n_per_bcc: Sequence[int]
     bcc_types: str | Sequence[str] = "cycle"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         sizes = tuple(self.n_per_bcc) if isinstance(self.n_per_bcc, Iterable) else ()
         check(len(sizes) > 0, "n_per_bcc must list the nodes of each component", self.n_per_bcc)
         for size in sizes:

@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 
 from lib import ROOT
-from lib.errors import check, told
+from lib.errors import InputError, told
 from lib.files import read_yaml
 
 #: How contexts, their rules and facts, and questions are recognised.
@@ -22,7 +22,8 @@ def read_volume(context: str, question: str) -> float:
     """Answer a question from the text alone; see :func:`lib.ccr.linear.prompts`."""
     said = re.fullmatch(KNOWN["context"], context)
     asked = [re.fullmatch(form, question) for form in KNOWN["questions"]]
-    check(said is not None and any(asked), "every sentence must be known", f"{context} {question}")
+    if said is None or not any(asked):
+        raise InputError(f"every sentence must be known: found {f'{context} {question}'!r}")
     rules = re.findall(KNOWN["rule"], said["rules"])
     numbers = {node: Decimal(volume) for node, volume in re.findall(KNOWN["fact"], said["facts"])}
     # Of seen volumes, noise is what the rules do not make of the others.

@@ -24,7 +24,7 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
     bottom = places[chain.leaf][1]
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), FigureClass=Drawing)
     # Arrows end at the circles; matplotlib counts this in points.
-    edge = {"color": "#7F8890", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
+    edge: dict = {"color": "#7F8890", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
     for cause, effect in chain.graph.edges:
         arrow(left, places[cause], places[effect], **edge)
     for cause, effect in chain.quantities:

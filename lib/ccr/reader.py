@@ -106,10 +106,10 @@ def _join(joined: str, values: list[Truth]) -> Truth:
 @lru_cache(maxsize=4_096)
 def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, Question]:
     """Return the theme, and what is asked."""
-    found = _first(_QUESTIONS, question.strip())
-    for theme in known if found else ():
-        with suppress(InputError):
-            return theme, _claims(theme, found.groupdict())
+    if found := _first(_QUESTIONS, question.strip()):
+        for theme in known:
+            with suppress(InputError):
+                return theme, _claims(theme, found.groupdict())
     raise InputError(f"no theme recognises the question {question!r}")
 
 

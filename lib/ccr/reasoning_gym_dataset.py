@@ -50,7 +50,7 @@ class CcrDataset(rg.dataset.ProceduralDataset):
 class CcrCurriculum(rg.coaching.BaseCurriculum):
     """The levels of :data:`lib.ccr.items.LEVELS`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__("CcrCurriculum", CcrConfig)
         for name, levels in LEVELS.items():
             named = {"name": name, "field_name": name}

@@ -141,7 +141,7 @@ class Scores:
     n_resamples: int = 1_000
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "answers", checked(self.tasks, self.answers))
         check_known("measure", self.measure, ("ATE", "PNS"))
         check(self.delta >= 0, "delta must be at least 0", self.delta)
@@ -176,7 +176,7 @@ class Scores:
     @one_thread
     def _counts(self) -> np.ndarray:
         """How often which answer was given to prompts of which, by resample and rung."""
-        counts = 0.0
+        counts = np.zeros(())
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
             given, truth = grid.reshape(len(grid), -1, task.n_samples), task.labels[:, None]
             answers, on = range(len(task.answers)), np.array([*rungs(task).values()])[:, :, None]

@@ -332,8 +332,8 @@ class Setting:
 
     Parameters
     ----------
-    theme : str or Theme
-        'candy_party', for instance.
+    theme : Theme or str
+        Or its name, 'candy_party', for instance.
     n_per_bcc, bcc_types : sequence of int, str or sequence of str
         Those of :class:`~lib.ccr.graphs.Chain`; 'mixed' is a kind drawn for each component.
     causal_functions : {'and', 'or', 'random', 'or, and at the leaf'}, optional
@@ -358,10 +358,10 @@ class Setting:
         Share of the prompts of each kind whose answer cannot be known; by default as it comes.
     """
 
-    theme: str | Theme
+    theme: Theme
     n_per_bcc: Sequence[int] = (3, 3, 3)
     bcc_types: str | Sequence[str] = "cycle"
-    causal_functions: str | None = None
+    causal_functions: str = ""
     n_samples: int = 100
     least_pns: float = 0.0
     balance: float = 0.0
@@ -372,7 +372,7 @@ class Setting:
     withheld: float = 0.0
     unknown: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "theme", find_theme(self.theme))
         Chain(self.n_per_bcc, KINDS[0] if self.bcc_types == "mixed" else self.bcc_types)
         functions = self.causal_functions or self.theme.causal_functions or "random"
@@ -389,7 +389,7 @@ class Setting:
         check(0 <= self.withheld <= 1, "withheld must lie between 0 and 1", self.withheld)
         rule = f"withheld must leave at most {questions.MOST_UNTOLD} facts of a sample untold"
         check(self.n_untold <= questions.MOST_UNTOLD, rule, self.n_untold)
-        met = self.unknown is None or (self.withheld and 0 <= self.unknown <= 1)
+        met = self.unknown is None or (self.withheld > 0 and 0 <= self.unknown <= 1)
         check(met, "unknown must lie between 0 and 1, and withheld be above 0", self.unknown)
         rule = "with only_changed, which keeps what can be inferred, unknown must be 0"
         check(not (self.only_changed and self.unknown), rule, self.unknown)
@@ -454,7 +454,7 @@ def generate(
     check_count("n_tasks", n_tasks, least=1)
     check_count("seed", seed, least=0)
     check_count("first_task", first_task, least=0)
-    one = Setting(theme, n_per_bcc, **setting)
+    one = Setting(find_theme(theme), n_per_bcc, **setting)
     numbers = range(first_task, first_task + n_tasks)
     drawn = joblib.Parallel(n_jobs)(joblib.delayed(one.task)(number, seed) for number in numbers)
     return Tasks(drawn, one.theme.name)

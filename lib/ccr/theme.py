@@ -167,7 +167,7 @@ def themes() -> dict[str, Theme]:
     folders = pkgutil.resolve_name("lib.ccr.themes").__path__
     found: dict[str, Theme] = {}
     for name in sorted(module.name for module in pkgutil.iter_modules(folders)):
-        theme = getattr(pkgutil.resolve_name(f"lib.ccr.themes.{name}"), "THEME", None)
+        theme: Any = getattr(pkgutil.resolve_name(f"lib.ccr.themes.{name}"), "THEME", None)
         rule = f"THEME of lib/ccr/themes/{name}.py must be a theme of the name {name!r}"
         check(isinstance(theme, Theme) and theme.name == name, rule, theme)
         found[name] = theme

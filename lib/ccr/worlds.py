@@ -36,7 +36,7 @@ class World:
     operators: Sequence[str]
     probabilities: Sequence[float]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, kind in (("operators", str), ("probabilities", float)):
             each, n = tuple(map(kind, getattr(self, name))), self.chain.n_nodes
             check(len(each) == n, f"{name} must be one a node, {n}", len(each))

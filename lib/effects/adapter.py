@@ -87,7 +87,7 @@ def adapted(name: str, options: dict, seed: int = 0, given: Collection[str] = ()
     for method in ("fit(covariates, treatment, outcome)", *["effect(covariates)"] * econml):
         if not callable(getattr(found, method.partition("(")[0], None)):
             raise InputError(f"{name} must have a method {method}")
-    taken, usual = inspect.signature(found).parameters, {"random_state": seed}
+    taken, usual = inspect.signature(found).parameters, dict[str, object](random_state=seed)
     if econml:
         more = [key for key in demanded(found.fit) if key not in ("self", "Y", "T", "X", *given)]
         check(not more, f"{name} must fit covariates, treatment and outcome alone", more)

@@ -8,7 +8,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -82,10 +82,10 @@ def benchmark(
     made = read_estimators(grids, names, seed=seed, **of_file)
     if control is not None and treated is not None:
         studies, of_study = read_study(studies, control, treated, **of_study), {}
-    studies = [studies] if isinstance(studies, Study) else studies
+    every: Any = [studies] if isinstance(studies, Study) else studies
     if of_study:
-        studies = (replace(study, **of_study) for study in studies)
-    tables = list(benchmarks(studies, made, seed=seed, **of_run))
+        every = (replace(study, **of_study) for study in every)
+    tables = list(benchmarks(every, made, seed=seed, **of_run))
     check(len(tables) > 0, "a benchmark needs a study", tables)
     return pd.concat(tables, ignore_index=True)
 
@@ -152,7 +152,7 @@ def _estimates(
     studies, estimators: dict, n_jobs, progress, keep=True
 ) -> Iterator[tuple[Study, dict]]:
     """Yield each study with its estimates, in order."""
-    at_work = collections.deque()
+    at_work: collections.deque[Study] = collections.deque()
 
     def work():
         for study in studies:
@@ -201,14 +201,14 @@ def _estimate(name, given, covariates, treatment, outcome, test_covariates) -> E
             effects = np.asarray(estimator.effect(test_covariates), dtype=float)
     if effects is None and not hasattr(estimator, "ate_"):
         raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
-    rule, shape = f"effect of {name!r} must return one number a subject, {m:,}", np.shape(effects)
-    check(effects is None or shape == (m,), rule, shape)
+    shape = (m,) if effects is None else np.shape(effects)
+    check(shape == (m,), f"effect of {name!r} must return one number a subject, {m:,}", shape)
     ate = float(estimator.ate_ if effects is None else effects.mean())
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)
     lower, upper = ate - half, ate + half
     if hasattr(estimator, "average_interval"):
         lower, upper = estimator.average_interval(test_covariates)
-    ends = (None, None)
+    ends: Sequence[np.ndarray | None] = (None, None)
     if hasattr(estimator, "effect_interval"):
         ends = [np.asarray(end, dtype=float) for end in estimator.effect_interval(test_covariates)]
     return Estimate(

@@ -24,7 +24,7 @@ from sklearn.model_selection import ParameterGrid
 from lib import ROOT
 from lib.effects.adapter import adapted
 from lib.effects.estimands import TILTS
-from lib.effects.estimators import DML, ESTIMATORS, Matching
+from lib.effects.estimators import DML, ESTIMATORS, EffectEstimator, Matching
 from lib.effects.intervals import Bootstrap
 from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
 from lib.errors import InputError, check, check_count, check_known, one_of
@@ -144,8 +144,7 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
 
 
 def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
-    of_file = isinstance(source, str | os.PathLike)
-    content = read_yaml(source, OTHER_SECTIONS) if of_file else source
+    content = read_yaml(source, OTHER_SECTIONS) if isinstance(source, str | os.PathLike) else source
     if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
         raise InputError("an estimator file must have a mapping under the key 'estimators'")
     for section in ("experiment", "selection"):
@@ -196,7 +195,7 @@ def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any])
     return chosen(**options)
 
 
-def _slot(role: str, chosen: type) -> str:
+def _slot(role: str, chosen: type[EffectEstimator]) -> str:
     """Return the slot that a role stands for, or the role as it is."""
     for k, slot in enumerate(chosen.slots()):
         if role == f"{ALL}{k}" or (chosen is DML and DML_WORDS[slot] & set(role.split("_"))):
@@ -206,9 +205,9 @@ def _slot(role: str, chosen: type) -> str:
 
 def _search(slot: str, bases: list, grid: dict[str, list], of_search: dict) -> Search:
     learners, settings = [], []
-    kind, fitting = "regressor", CLASSIFIER.keys()
+    kind, fitting = "regressor", list(CLASSIFIER)
     if slot == "propensity":
-        kind, fitting = "classifier", CLASSIFIER.values()
+        kind, fitting = "classifier", list(CLASSIFIER.values())
     for base in bases:
         # Table 6 calls the penalty of ridge regression so.
         of_base = {"alpha" if (base, k) == ("ridge", "C") else k: v for k, v in grid.items()}

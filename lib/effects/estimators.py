@@ -105,7 +105,7 @@ class EffectEstimator(BaseEstimator):
 
     def in_words(self) -> str:
         """Say what every search chose."""
-        searches = {
+        searches: dict = {
             slot: getattr(self, f"{slot}_", as_search(getattr(self, slot))) for slot in self.slots()
         }
         return "; ".join(f"{slot}: {search.in_words()}" for slot, search in searches.items())

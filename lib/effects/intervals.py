@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 
 from lib import ROOT
 from lib.effects.study import Study, tempered
+from lib.errors import needed
 
 #: Estimators that state intervals, with fixed settings.
 COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
@@ -58,7 +59,8 @@ def influence(model, fitted, features, target, weights=1.0) -> np.ndarray | None
 def covariance(*fits: tuple) -> np.ndarray | None:
     """Return the summed covariance of the coefficients of searches fitted to different subjects."""
     found = [influence(one.best_estimator_, one.predict(data[0]), *data) for one, *data in fits]
-    return None if any(phi is None for phi in found) else sum(phi.T @ phi for phi in found)
+    known = [phi.T @ phi for phi in found if phi is not None]
+    return sum(known, np.zeros(())) if len(known) == len(found) else None
 
 
 class Bootstrap(BaseEstimator):
@@ -79,7 +81,7 @@ class Bootstrap(BaseEstimator):
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         own = {name: getattr(fitted, name) for name in self.SHARED if hasattr(fitted, name)}
-        vars(self).update(own)
+        self.__dict__.update(own)
         chosen, draws = fitted.settled(), (rng.integers(n, size=n) for _ in range(self.n_resamples))
         self.resampled_ = [clone(chosen).fit(*(each[rows] for each in data)) for rows in draws]
         return self
@@ -112,7 +114,7 @@ def lotteries(population: Study, n: int, seeds: Iterable, power, **marked_on) ->
     is. Studies are marked on the population, or on other subjects, given as fields of a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
-    chances = tempered(population.test_probabilities[arms], power)
+    chances = tempered(needed("test_probabilities", population.test_probabilities)[arms], power)
     told = zip(tables, arms, strict=True)
     worlds = pd.concat([table.assign(**{population.treatment: arm}) for table, arm in told])
     m, chance = len(chances), chances[arms[1]].to_numpy()

@@ -186,12 +186,12 @@ def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -
             # As scikit-learn's ParameterSampler draws, so that its users meet the same settings.
             seed = {"random_state": first.seed}
             joint = np.sort(sample_without_replacement(len(joint), first.n_settings, **seed))
-        joint, total = np.unravel_index(joint, sizes), 0.0
-        for each, own, which in zip(settings, rows, joint, strict=True):
+        places, total = np.unravel_index(joint, sizes), np.zeros(len(joint))
+        for each, own, which in zip(settings, rows, places, strict=True):
             used, place = np.unique(which, return_inverse=True)
             # In a draw, the best setting of one search may only come with a bad one of another.
             total = total + cross_validated([each[k] for k in used], own, not drawn)[place]
-        best = [which[total.argmax()] for which in joint]
+        best = [which[total.argmax()] for which in places]
         score = float(total.max()) + (not is_classifier(settings[0][0]))
     for search, each, k, own in zip(searches, settings, best, rows, strict=True):
         _, features, target, _, weights = own

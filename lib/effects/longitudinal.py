@@ -34,7 +34,7 @@ References
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -88,6 +88,8 @@ class Panel:
         Derived, as is what follows: what it depends on as numbers, (n, p), and with all before it.
     taken, said, outcomes
         Codes of the levels that were taken, (n, K), and that each regime says; outcomes (n,).
+    levels, likely
+        Levels of the treatment; and, by decision, the propensity of what was taken, (n,), or None.
     """
 
     table: pd.DataFrame
@@ -96,6 +98,13 @@ class Panel:
     adjustment: Sequence[str] = MINIMAL_ADJUSTMENT
     treatment: str = "studies"
     outcome: str = "income"
+    levels: pd.Index = field(init=False, repr=False)
+    states: list[np.ndarray] = field(init=False, repr=False)
+    histories: list[np.ndarray] = field(init=False, repr=False)
+    taken: np.ndarray = field(init=False, repr=False)
+    said: dict[str, np.ndarray] = field(init=False, repr=False)
+    outcomes: np.ndarray = field(init=False, repr=False)
+    likely: list[pd.Series | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("subject", "t", self.treatment, self.outcome):
@@ -106,7 +115,7 @@ class Panel:
         levels = self.table[self.treatment].astype("category").cat.categories
         today = [name for name in self.adjustment if not name.endswith("_prev")]
         past = [name.removesuffix("_prev") for name in self.adjustment if name not in today]
-        states, taken, said = [], [], {name: [] for name in self.regimes}
+        states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
         for k, t in enumerate(self.decisions):
             check_known("step", t - 1, steps)
             now, before = steps[t][today], steps[t - 1][past]
@@ -117,16 +126,12 @@ class Panel:
                     what = decided(regime, k)
                     what = np.asarray(what(now, before) if callable(what) else what, dtype=object)
                 said[name].append(levels.get_indexer(np.broadcast_to(what, len(last))))
-                check((said[name][-1] >= 0).all(), f"regime {name!r} must name levels", what)
-        vars(self).update(
-            levels=levels,
-            states=states,
-            histories=[np.hstack(states[: k + 1]) for k in range(len(states))],
-            taken=np.array(taken).T,
-            said={name: np.array(codes).T for name, codes in said.items()},
-            outcomes=last[self.outcome].to_numpy(float),
-            likely=[steps[t].get("propensity") for t in self.decisions],
-        )
+                check(not (said[name][-1] < 0).any(), f"regime {name!r} must name levels", what)
+        histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
+        likely = [steps[t].get("propensity") for t in self.decisions]
+        vars(self).update(levels=levels, states=states, histories=histories)
+        vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})
+        vars(self).update(outcomes=last[self.outcome].to_numpy(float), likely=likely)
 
     def is_static(self, regime: str) -> bool:
         """Say whether a regime tells everybody the same."""

@@ -127,7 +127,7 @@ def evaluate(
     """
     averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.
-    m, marks = len(study.difference), {}
+    m, marks = len(study.difference), dict[str, np.ndarray]()
     found = [np.ones(m) * (e.ate if e.effects is None else e.effects) for e in estimates.values()]
     for suffix, target in (("", study.difference), (", truth", study.effects)):
         if target is not None:

@@ -13,7 +13,7 @@ References
 """
 
 import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,13 +47,13 @@ def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_mod
     Models are learners of scikit-learn; by default a random forest with leaves of at least 20, and
     logistic regression. Propensities are kept within 0.01 and 0.99.
     """
-    forest = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
+    forest: dict[str, Any] = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
     outcome_model = outcome_model or learner("rfr", **forest)
     propensity_model = propensity_model or learner("lr")
     covariates, arms = np.asarray(covariates, dtype=float), (treatment == 0, treatment == 1, True)
     outcomes = (out_of_fold(outcome_model, covariates, outcome, rows) for rows in arms)
     propensity = out_of_fold(propensity_model, covariates, treatment)
-    return Nuisances(*outcomes, np.clip(propensity, LOWEST, HIGHEST))
+    return Nuisances._make([*outcomes, np.clip(propensity, LOWEST, HIGHEST)])
 
 
 def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) -> pd.DataFrame:
@@ -115,7 +115,7 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))
     effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)
     r2 = compare(answers.to_numpy(), study.effects, bootstraps=0)["R²"][0]
-    return criteria(known, *validation[1:], effects, factual).assign(**{"R²": r2})
+    return criteria(known, validation[1], validation[2], effects, factual).assign(**{"R²": r2})
 
 
 @cached

@@ -7,7 +7,7 @@ both outcomes are known.
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +122,15 @@ class Study:
     probabilities: pd.DataFrame | None = None
     test_probabilities: pd.DataFrame | None = None
     impute: bool = False
+    covariates: pd.DataFrame = field(init=False, repr=False)
+    test_covariates: pd.DataFrame = field(init=False, repr=False)
+    arm: np.ndarray = field(init=False, repr=False)
+    outcomes: np.ndarray = field(init=False, repr=False)
+    arm_probability: np.ndarray | None = field(init=False, repr=False)
+    difference: np.ndarray = field(init=False, repr=False)
+    effects: np.ndarray | None = field(init=False, repr=False)
+    groups: np.ndarray | None = field(init=False, repr=False)
+    missing: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         names, m = self._adjustment_set(), len(self.control)
@@ -133,8 +142,8 @@ class Study:
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
-        rule, shape = f"truth must have one effect a test subject, {m:,}", np.shape(truth)
-        check(truth is None or shape == (m,), rule, shape)
+        shape = (m,) if truth is None else np.shape(truth)
+        check(shape == (m,), f"truth must have one effect a test subject, {m:,}", shape)
         if self.test_probabilities is not None:
             _probabilities("test_probabilities", self.test_probabilities, self.arms, m)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
@@ -145,17 +154,15 @@ class Study:
         twice = covariates.columns[covariates.columns.duplicated()].tolist()
         check(not twice, "covariates must not be encoded under one name", twice)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
-        vars(self).update(
-            covariates=covariates[: len(rows)],
-            test_covariates=covariates[len(rows) : -m].reset_index(drop=True),
-            arm=arm,
-            outcomes=rows[self.outcome].to_numpy(dtype=float),
-            difference=(treated[self.outcome].to_numpy() - control[self.outcome]).to_numpy(float),
-            groups=control[self.group].to_numpy() if self.group in control else None,
-            effects=None if truth is None else np.asarray(truth, dtype=float),
-            arm_probability=self._probability_of(arm, used),
-            missing={} if self.impute else absent[absent > 0].to_dict(),
-        )
+        seen, tested = covariates[: len(rows)], covariates[len(rows) : -m].reset_index(drop=True)
+        outcomes = rows[self.outcome].to_numpy(dtype=float)
+        difference = (treated[self.outcome].to_numpy() - control[self.outcome]).to_numpy(float)
+        groups = control[self.group].to_numpy() if self.group in control else None
+        effects = None if truth is None else np.asarray(truth, dtype=float)
+        missing = {} if self.impute else absent[absent > 0].to_dict()
+        vars(self).update(covariates=seen, test_covariates=tested, arm=arm, outcomes=outcomes)
+        vars(self).update(difference=difference, groups=groups, effects=effects)
+        vars(self).update(arm_probability=self._probability_of(arm, used), missing=missing)
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the three tables and, as far as known, `propensities` and Monte-Carlo effects."""

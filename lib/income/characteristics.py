@@ -18,7 +18,7 @@ NAMES = ["variable", "level", "statistic"]
 #: What a cell of the paper's Table 1 looks like: the first that has all its numbers.
 CELLS = (
     *("{mean} ({lower quartile} to {upper quartile})", "{mean}"),
-    *("{count} ({share} %)", "{count}", "{share} %", ""),
+    *("{count} ({share} %)", "{count}", "{share} %"),
 )
 
 
@@ -111,3 +111,4 @@ def _cell(facts: pd.Series) -> str:
     for cell in CELLS:
         with contextlib.suppress(KeyError):  # a number that is not known
             return cell.format_map(known)
+    return ""

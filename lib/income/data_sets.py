@@ -12,7 +12,7 @@ import pandas as pd
 
 from lib import ROOT
 from lib.effects.study import read_study
-from lib.errors import check_known
+from lib.errors import check_known, needed
 from lib.files import read_table, read_yaml, write_parquet
 from lib.income.study import draw_study
 from lib.scm import Simulator
@@ -57,5 +57,5 @@ def load_cate(folder: str | os.PathLike, **fields) -> tuple[pd.DataFrame, *tuple
     study = read_study(folder, **fields)
     used = study.observational[study.treatment].isin(study.arms).to_numpy()
     effects = read_table(Path(folder, "effects.parquet"))["mean"].to_numpy()[used]
-    chances = study.probabilities.loc[used, list(study.arms)].to_numpy()
+    chances = needed("probabilities", study.probabilities).loc[used, list(study.arms)].to_numpy()
     return study.covariates, study.arm, study.outcomes, effects, chances[:, 1] / chances.sum(axis=1)

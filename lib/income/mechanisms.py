@@ -10,7 +10,7 @@ fitted, and nobody's `studies` are recorded at all. The constants are those of I
 
 import functools
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -147,7 +147,7 @@ class MaritalStatusTransition(CategoricalMechanism):
     reads: ClassVar = ("age",)
     reads_previous: ClassVar = ("studies",)
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         levels, weights = list(self.levels_.categories), self.after_studies or {}
         for level in levels:
             check_known(f"variable {self.variable!r}: level", level, self.ALLOWED)
@@ -335,7 +335,7 @@ class IncomeSampler(Mechanism):
     NOISE: ClassVar = 0.2
     SHIFT: ClassVar = 0.3
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         rich = self._indicator(values)
         observed = {name: parents[name] for name in self.learned_from(parents)}
         forest = RandomForestRegressor(min_samples_leaf=20, random_state=seed)

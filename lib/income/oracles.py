@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 from lib.effects.estimators import TruePropensityWeighting
 from lib.effects.study import Study
-from lib.errors import check
+from lib.errors import check, needed
 from lib.income.study import draw_studies
 from lib.scm import Simulator
 
@@ -35,11 +35,11 @@ def three_ways(study: Study) -> pd.DataFrame:
     n, incomes, treated = len(study.arm), study.outcomes, study.arm == 1
     m = len(study.difference)
     check(m == n, "the test subjects must be the seen ones", [m, n])
-    weights, arms = 1 / study.arm_probability, (~treated, treated)
+    weights, arms = 1 / needed("probabilities", study.arm_probability), (~treated, treated)
     means = [np.full(n, np.average(incomes[arm], weights=weights[arm])) for arm in arms]
     models = [Ridge().fit(study.covariates[arm], incomes[arm]) for arm in arms]
     lines = [model.predict(study.covariates) for model in models]
-    chances = study.test_probabilities[list(study.arms)].to_numpy().T
+    chances = needed("test_probabilities", study.test_probabilities)[list(study.arms)].to_numpy().T
     both = [table[study.outcome].to_numpy() for table in (study.control, study.treated)]
     pairs = study.difference.mean()
     rows = {"pairs": [pairs, 0.0, 0.0]}

@@ -64,7 +64,7 @@ def beside_the_paper(
         for whose, run in runs.items():
             rows = run[run["metric"] == metric].set_index("estimator").reindex(estimators)
             rows = rows[["value", "lower", "upper"]].to_numpy()
-            columns[whose, title] = [_in_words(*row, digits) for row in rows]
+            columns[whose, title] = [_in_words(*row, digits=digits) for row in rows]
     return pd.DataFrame(columns, pd.Index(estimators, name="estimator")).rename(index=labels())
 
 
@@ -96,7 +96,7 @@ def _facts(study: Study) -> pd.DataFrame:
     return pd.DataFrame({"value": value, "lower": value - reach, "upper": value + reach})
 
 
-def _in_words(value: float, lower: float, upper: float, digits: int) -> str:
+def _in_words(value: float, lower: float, upper: float, *, digits: int) -> str:
     if pd.isna(value):
         return ""
     text, low, high = (number_text(one, digits=digits) for one in (value, lower, upper))

@@ -54,7 +54,7 @@ def draw_panels(
     """
     check(0 <= own <= 1, "own must be a share", own)
 
-    def policy(now, before, noise):
+    def policy(now: pd.DataFrame, before: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
         by_lot = own + (1 - own) * lottery(now, before).cumsum(axis=1)[:, :-1]
         drawn = STUDIES.categories[(noise[:, None] > by_lot).sum(axis=1)]
         return np.where(noise < own, now["studies"], drawn)

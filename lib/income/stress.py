@@ -23,8 +23,8 @@ from lib import ROOT
 from lib.effects.estimates import Estimate, estimate
 from lib.effects.estimator_files import labels
 from lib.effects.metrics import t_interval
-from lib.effects.study import MINIMAL_ADJUSTMENT, Study, TrueEffects, tempered
-from lib.errors import InputError, check, check_known, is_count
+from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects, tempered
+from lib.errors import InputError, check, check_known, is_count, needed
 from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
 from lib.noise import uniforms
@@ -47,12 +47,12 @@ SOME_COLLEGE = 10
 SEEDS = {"observational": "seed", "control": "test_seed", "treated": "test_seed"}
 
 
-def hidden_confounder(study: DrawnStudy, name: str) -> Study:
+def hidden_confounder(study: DrawnStudy, name: str) -> DrawnStudy:
     """Leave one direct cause of the treatment, or "none", out of the minimal adjustment set."""
     return replace(study, adjustment=[cause for cause in MINIMAL_ADJUSTMENT if cause != name])
 
 
-def overlap(study: DrawnStudy, power: float) -> Study:
+def overlap(study: DrawnStudy, power: float) -> DrawnStudy:
     """Draw the treatment from the true probabilities, :func:`~lib.effects.study.tempered`.
 
     The power 0 is a lottery of all levels, 1 the world as it is, drawn anew, and a larger one is
@@ -66,7 +66,7 @@ def overlap(study: DrawnStudy, power: float) -> Study:
     return replace(study, observational=cohort(world), **known)
 
 
-def missing(study: DrawnStudy, share: float, by: str | None = None) -> Study:
+def missing(study: DrawnStudy, share: float, by: str | None = None) -> DrawnStudy:
     """Hide a share of the values of every covariate but age, more where `by` is high."""
     tables, names = {}, [name for name in MINIMAL_ADJUSTMENT if name != "age"]
     for which, seed in SEEDS.items():
@@ -78,15 +78,15 @@ def missing(study: DrawnStudy, share: float, by: str | None = None) -> Study:
     return replace(study, **tables, impute=True, group=None)
 
 
-def censored(study: DrawnStudy, share: float, by: str | None = None) -> Study:
+def censored(study: DrawnStudy, share: float, by: str | None = None) -> DrawnStudy:
     """Lose a share of the subjects before income is read, more where `by` is high."""
-    seen = study.observational
+    seen, chances = study.observational, needed("probabilities", study.probabilities)
     noise = uniforms(study.drawn["seed"], "leaves the study", n=len(seen))[0]
     stays = noise >= _chances(seen, share, by)
-    return replace(study, observational=seen[stays], probabilities=study.probabilities[stays])
+    return replace(study, observational=seen[stays], probabilities=chances[stays])
 
 
-def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> Study:
+def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> DrawnStudy:
     """Add to the last income, after which nothing comes, and to what is known of the effect.
 
     `pay` says how much for each dollar, from a table, who is treated in it, and its seed.
@@ -136,7 +136,7 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
 
 def _numbers(rule: str, below: float = np.inf) -> tuple[str, Callable[[Any], bool]]:
     """Say which levels there are, in words, and what tells whether something is one."""
-    return rule, lambda level: isinstance(level, Real) and 0 <= level < below
+    return rule, lambda level: isinstance(level, Real) and not level < 0 and level < below
 
 
 def _counts(least: int) -> tuple[str, Callable[[Any], bool]]:
@@ -148,7 +148,7 @@ _CAUSES = ("none", *MINIMAL_ADJUSTMENT)
 
 #: Name → the function from a study and a level to the harder study; which levels there are, in
 #: words; and whether something is one. The first two read more subjects or fewer, and another step.
-STRESSES: dict[str, tuple[Callable[[DrawnStudy, Any], Study], str, Callable[[Any], bool]]] = {
+STRESSES: dict[str, tuple[Callable[[DrawnStudy, Any], DrawnStudy], str, Callable[[Any], bool]]] = {
     "sample size": (lambda study, n: study.redrawn(n=n), *_counts(1)),
     "horizon": (lambda study, horizon: study.redrawn(horizon=horizon), *_counts(3)),
     "hidden confounder": (hidden_confounder, f"one of {', '.join(_CAUSES)}", _CAUSES.__contains__),
@@ -188,11 +188,11 @@ def stress_test(
     if any(study.truth is None for study in studies):
         raise InputError("a stress test needs true effects: draw its studies with repeats")
     estimators = list(labels(STRESS_GRIDS) if estimators is None else estimators)
-    options = {"grids": STRESS_GRIDS, "progress": progress, "scored": False}
+    options: dict[str, Any] = {"grids": STRESS_GRIDS, "progress": progress, "scored": False}
     for level, (k, study) in itertools.product(levels, enumerate(studies)):
-        study = harder(study, level)
-        for name, found in estimate(study, estimators, **options).items():
-            rows.append((stress, level, k, name, *_marks(study.truth, found)))
+        hard = harder(study, level)
+        for name, found in estimate(hard, estimators, **options).items():
+            rows.append((stress, level, k, name, *_marks(needed("truth", hard.truth), found)))
     columns = ["stress", "level", "study", "estimator", "error", "absolute error", "R²"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -41,6 +41,7 @@ OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1}
 class DrawnStudy(Study):
     """A study that knows how it was drawn: the arguments of :func:`draw_study`."""
 
+    truth: TrueEffects | None = None
     drawn: dict = field(default_factory=dict, repr=False)
 
     def redrawn(self, **changes) -> "DrawnStudy":
@@ -118,7 +119,8 @@ def true_effects(
     own future.
     """
     check_count("repeats", repeats, least=2)
-    n, mean, squares = world["subject"].nunique(), 0.0, 0.0
+    n = world["subject"].nunique()
+    mean, squares = np.zeros(n), np.zeros(n)
     batch = BLOCK // n or 1  # what subjects of many repeats have in common, forests are asked once
     for first in range(0, repeats, batch):
         some = range(repeats)[first : first + batch]

@@ -38,7 +38,7 @@ class StochasticPolicy:
         if isinstance(probabilities, Mapping):
             self._table(probabilities, range(1))
 
-    def __call__(self, now: pd.DataFrame, before: pd.DataFrame, levels: Levels) -> np.ndarray:
+    def __call__(self, now: pd.DataFrame, before: pd.DataFrame, levels: Any) -> np.ndarray:
         """Return the probability of each level, shape (n, levels)."""
         given = self.probabilities
         given = given if isinstance(given, Mapping) else given(now, before)
@@ -68,13 +68,13 @@ class World:
         start: pd.DataFrame | None = None,
         first: int = 0,
     ):
-        n = len(start) if n is None and start is not None else n
-        counts = {"n": (n, 1), "horizon": (horizon, 1), "seed": (seed, 0), "first": (first, 0)}
-        for name, (number, least) in counts.items():
-            check_count(name, number, least)
+        number: Any = len(start) if n is None and start is not None else n
+        counts = {"n": (number, 1), "horizon": (horizon, 1), "seed": (seed, 0), "first": (first, 0)}
+        for name, (count, least) in counts.items():
+            check_count(name, count, least)
         check_known("coupling", coupling, COUPLINGS)
         self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
-        self.subjects = range(int(first), int(first) + int(n))
+        self.subjects = range(int(first), int(first) + int(number))
         begins = np.unique(0 if start is None else start.get("t", 0)).tolist()
         met = len(begins) == 1 and 0 <= begins[0] < horizon
         check(met, f"start must be of one step, below the horizon, {horizon}", begins)
@@ -90,7 +90,7 @@ class World:
                 for step in key if isinstance(key, range) else [key]:
                     self._act(variable, step, action)
         # Starting states are an intervention on every variable at the first step.
-        given = {} if start is None else columns_of(start, kinds, "start: column", n)
+        given = {} if start is None else columns_of(start, kinds, "start: column", number)
         for variable, column in given.items():
             place = (variable, self.steps.start)
             if place in self.actions:
@@ -109,16 +109,16 @@ class World:
             offset = subjects.start - self.subjects.start
             return action.repeat(n) if len(action) == 1 else action[offset : offset + n]
         index = pd.RangeIndex(subjects.start, subjects.stop, name="subject")
-        frames = [pd.DataFrame(dict(columns), index=index) for columns in (now, before)]
+        today, past = (pd.DataFrame(dict(columns), index=index) for columns in (now, before))
         terms = 1 if levels is None else len(levels.categories)
         noise = self.noise(f"{variable}, set by a policy", step, subjects, terms)
         place = f"the rule for {variable!r} at step {step}"
         try:
             if isinstance(action, StochasticPolicy):
-                codes = self.coupling(action(*frames, levels), noise)
+                codes = self.coupling(action(today, past, levels), noise)
                 return pd.Categorical.from_codes(codes, dtype=levels)
             takes_noise = len(inspect.signature(action).parameters) == 3
-            given = action(*frames, *([noise[0]] if takes_noise else []))
+            given = action(today, past, *([noise[0]] if takes_noise else []))
         except KeyError as error:
             known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
             reads = f"{place} reads {error.args[0]!r}, which is not known by then"

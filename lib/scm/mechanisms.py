@@ -37,8 +37,8 @@ from lib.errors import InputError, check, check_known, one_of
 #: The values of one variable: numbers, or levels of a category.
 Column: TypeAlias = np.ndarray | pd.Categorical
 
-#: The values of all variables at one step.
-State: TypeAlias = Mapping[str, Column]
+#: The values of all variables at one step: columns, each of the kind of its variable.
+State: TypeAlias = Mapping[str, Any]
 
 #: The kind of a variable: its levels, or None if it is a number.
 Levels: TypeAlias = pd.CategoricalDtype | None
@@ -68,7 +68,7 @@ class Parents(dict):
         self.previous = dict(previous or {})
 
 
-def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Column:
+def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Any:
     """Return values, `n` if given, as a column of this kind; an error names the place."""
     rule = f"{place}: one value a subject is needed"
     check(n is None or len(values) == n, f"{rule}, {n}", len(values))
@@ -85,7 +85,8 @@ def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> 
     if wrong.any():
         found = np.asarray(values, dtype=object)[wrong][0]
         found = found.item() if isinstance(found, np.generic) else found
-        check(levels is not None, f"{place}: finite numbers are needed", found)
+        if levels is None:
+            raise InputError(f"{place}: finite numbers are needed: found {found!r}")
         raise InputError(f"{place}: level {found!r} is unknown: {one_of(levels.categories, 50)}")
     return column
 
@@ -171,7 +172,8 @@ class Mechanism(ABC):
     fitted_to: ClassVar[str | pd.CategoricalDtype | None] = None
 
     #: The levels of the values, known at the latest after the fit; None if they are numbers.
-    levels_: ClassVar[Levels] = None
+    #: Its type is a comment, since what is annotated is a parameter.
+    levels_ = None  # type: Levels
 
     #: Parents read by name, at the same step and a step earlier (the variable itself, a
     #: step earlier, is always there). A specification that does not declare them is refused.
@@ -181,13 +183,16 @@ class Mechanism(ABC):
     #: Whether it starts from the variable's own value a step earlier; then it cannot be initial.
     continues: ClassVar[bool] = False
 
-    noise_terms: ClassVar[int] = 0
-
     #: Whether what is learned depends on the seed of the fit.
     seeded: ClassVar[bool] = True
 
-    def __init_subclass__(cls):
+    def __init_subclass__(cls) -> None:
         parameters(cls)
+
+    @property
+    def noise_terms(self) -> int:
+        """The number of uniforms a subject; a subclass may state it as a class variable."""
+        return 0
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn from the table's columns of the parents and of the variable, if it has that one."""
@@ -197,8 +202,8 @@ class Mechanism(ABC):
         self.learn(parents, values, seed)
         return self
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:  # noqa: B027
-        """Learn what there is to learn; by default nothing."""
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:  # noqa: B027
+        """Learn what there is to learn, of values as `fitted_to` asks for; by default nothing."""
 
     def learned_from(self, causes: Iterable[str]) -> list[str]:
         """Return those parents that it learns from; each must be a column of the base table."""
@@ -216,7 +221,7 @@ class Mechanism(ABC):
         """Make the error that names the variable and says what is wrong."""
         return InputError(f"variable {self.variable!r}: {rule}")
 
-    def own(self, values: Column | None, kind: str | pd.CategoricalDtype) -> Column:
+    def own(self, values: Column | None, kind: str | pd.CategoricalDtype) -> Any:
         """Return the variable's column of the table; refuse another kind, or other levels."""
         wanted = kind if isinstance(kind, str) else described(kind)
         found = "no such column in the table" if values is None else described(values)
@@ -227,6 +232,8 @@ class Mechanism(ABC):
 
 class CategoricalMechanism(Mechanism):
     """A mechanism that states the probability of each level, of which a coupling chooses one."""
+
+    levels_ = None  # type: pd.CategoricalDtype
 
     @property
     def noise_terms(self) -> int:
@@ -316,7 +323,7 @@ class Features:
         # In sorted order, numbers last, neighbouring rows share most of a path through a tree:
         # forests run two to four times faster.
         names = sorted(self.scales, key=lambda name: self.scales[name] is not None)
-        columns = [getattr(parents[name], "codes", parents[name]) for name in names]
+        columns: list[Any] = [getattr(parents[name], "codes", parents[name]) for name in names]
         order = np.lexsort(columns[::-1])
         ordered = [column[order] for column in columns]
         differs = np.any([column[1:] != column[:-1] for column in ordered], axis=0)
@@ -338,10 +345,10 @@ ALL = slice(None)
 class Learned:
     """A scikit-learn estimator that sees parents, fitted to columns of the base table."""
 
-    def __init__(self, estimator: BaseEstimator, parents: State, values: np.ndarray, rows=ALL):
+    def __init__(self, model: BaseEstimator, parents: State, values: np.ndarray, rows: Any = ALL):
         self.features = Features(parents)
         matrix = np.ascontiguousarray(self.features.matrix(parents)[rows])  # row after row
-        self.estimator = estimator.fit(matrix, values[rows])
+        self.estimator = model.fit(matrix, values[rows])
 
     def __call__(self, parents: State) -> np.ndarray:
         """Return a linear model's scores or a forest's predictions, shape (outputs, n)."""
@@ -373,7 +380,10 @@ class FittedMechanism(Mechanism):
 
     options: dict = field(default_factory=dict)
 
-    def __post_init__(self):
+    #: The name of the estimator's class, which a subclass states.
+    estimator = ""
+
+    def __post_init__(self) -> None:
         allowed = ESTIMATORS[self.estimator]().get_params()
         for option in self.options:
             check_known("key", option, [*parameter_names(type(self)), *allowed], limit=40)
@@ -381,13 +391,13 @@ class FittedMechanism(Mechanism):
     def learned_from(self, causes: Iterable[str]) -> list[str]:
         return list(causes)
 
-    def estimate(self, parents: State, values: np.ndarray, rows=ALL, **defaults) -> Learned:
+    def estimate(self, parents: State, values: np.ndarray, rows: Any = ALL, **more: Any) -> Learned:
         estimator = ESTIMATORS[self.estimator]()
-        known = {name: defaults[name] for name in defaults if name in estimator.get_params()}
+        known = {name: more[name] for name in more if name in estimator.get_params()}
         return Learned(estimator.set_params(**known | self.options), parents, values, rows)
 
 
-def parameter_names(kind: type[Mechanism]) -> list[str]:
+def parameter_names(kind: type[Any]) -> list[str]:
     """Return the parameters of a mechanism that a specification may give, but options."""
     return [field.name for field in fields(kind) if field.name not in ("variable", "options")]
 
@@ -400,7 +410,7 @@ class ConstantSampler(Mechanism):
 
     value: float | str
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         if isinstance(self.value, str):
             known = pd.Categorical([self.value]) if values is None else values
             self.levels_ = self.own(known, "levels").dtype
@@ -437,7 +447,7 @@ class GaussianVariable(Mechanism):
     fitted_to: ClassVar = "numbers"
     noise_terms: ClassVar[int] = 1
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.mean_, self.deviation_ = values.mean(), values.std()
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
@@ -468,7 +478,7 @@ class EmpiricalVariable(Mechanism):
     fitted_to: ClassVar = "numbers"
     noise_terms: ClassVar[int] = 1
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.values_ = np.sort(values)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
@@ -480,7 +490,7 @@ class MultinomialVariable(CategoricalMechanism):
 
     fitted_to: ClassVar = "levels"
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.frequencies_ = np.bincount(values.codes, minlength=self.noise_terms) / len(values)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
@@ -490,7 +500,7 @@ class MultinomialVariable(CategoricalMechanism):
 class BernoulliVariable(MultinomialVariable):
     """A variable of two levels with the table's frequencies."""
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         if self.noise_terms != 2:
             raise self.refusal(f"BernoulliVariable needs two levels, found {self.noise_terms}")
         super().learn(parents, values, seed)
@@ -532,7 +542,7 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
     fitted_to: ClassVar = "levels"
     seeded: ClassVar[bool] = False
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         if absent := len(set(values.categories).difference(values)):
             raise self.refusal(f"{absent} of its levels do not occur in the table")
         # 100 iterations, the library's default, do not converge on Adult. The state is for
@@ -573,7 +583,7 @@ class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
     estimator = "RandomForestClassifier"
     fitted_to: ClassVar = "levels"
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.model_ = self.estimate(parents, values.codes, random_state=seed)
 
     def probabilities(self, parents: Parents) -> np.ndarray:
@@ -602,7 +612,7 @@ class GaussianRegressionSampler(FittedMechanism):
     fitted_to: ClassVar = "numbers"
     noise_terms: ClassVar[int] = 1
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         rows = self.rows(values)
         self.model_ = self.estimate(parents, values, rows, random_state=seed)
         self.error_ = float(np.sqrt(np.mean((values - self.predict(parents))[rows] ** 2)))
@@ -664,7 +674,7 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
 
     noise_terms: ClassVar[int] = 2
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         zero = ~self.rows(values)
         if zero.all() or not zero.any():
             found = f"found {zero.sum():,} zeros of {len(values):,}"
@@ -701,7 +711,7 @@ class NegativeBinomialSampler(FittedMechanism):
     noise_terms: ClassVar[int] = 1
     seeded: ClassVar[bool] = False
 
-    def learn(self, parents: Parents, values: Column | None, seed: int) -> None:
+    def learn(self, parents: Parents, values: Any, seed: int) -> None:
         wrong = values[(values < 0) | (values % 1 != 0)]
         if len(wrong):
             raise self.refusal(f"{type(self).__name__} needs counts, found {wrong[0]:g}")

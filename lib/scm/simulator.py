@@ -10,7 +10,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -96,7 +96,7 @@ class Simulator(BaseEstimator):
         seen = [name for name in model.variables if name in table]
         self.table_kinds_ = {name: self._kind(name, table[name]) for name in seen}
         columns = columns_of(table, self.table_kinds_, "column")
-        self.initial_, self.transition_, self.kinds_ = {}, {}, {}
+        self.initial_, self.transition_, self.kinds_ = dict[str, Any](), {}, {}
         self.recipe_ = None  # whoever knows all that made this fit may name it
 
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
@@ -178,11 +178,11 @@ class Simulator(BaseEstimator):
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(
-        self, *drawn, n_jobs: int | None = None, block: int | None = BLOCK, **world
+        self, *drawn: Any, n_jobs: int | None = None, block: int | None = BLOCK, **run: Any
     ) -> Iterator[pd.DataFrame]:
         """Yield the frame of :meth:`sample`, by blocks of subjects: None is one for each worker."""
         check_is_fitted(self, "kinds_")
-        world = World(self.kinds_, self.coupling, *drawn, **world)
+        world = World(self.kinds_, self.coupling, *drawn, **run)
         n = len(world.subjects)
         block = -(-n // joblib.effective_n_jobs(n_jobs)) if block is None else block
         check_count("block", block, least=1)
@@ -197,7 +197,7 @@ class Simulator(BaseEstimator):
             for low in range(0, n, block)
         )
 
-    def to_parquet(self, path: str | os.PathLike, *drawn, **options) -> Path:
+    def to_parquet(self, path: str | os.PathLike, *drawn: Any, **options: Any) -> Path:
         """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory."""
         with atomic_write(path) as beside:
             write_parquet(beside, self.blocks(*drawn, **options))
@@ -210,7 +210,7 @@ class Simulator(BaseEstimator):
         """
         check_is_fitted(self, "kinds_")
         check_known("variable", variable, self.kinds_, limit=50)
-        mechanism = self._mechanism(variable, t)
+        mechanism: Any = self._mechanism(variable, t)
         rule = f"variable {variable!r} at step {t} needs a mechanism that states probabilities"
         check(isinstance(mechanism, CategoricalMechanism), rule, type(mechanism).__name__)
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
@@ -247,7 +247,7 @@ class Simulator(BaseEstimator):
         ids = np.array(subjects)
         frame = {"subject": ids.repeat(len(steps)), "t": np.tile(np.array(steps), len(ids))}
         for name, kind in self.kinds_.items():
-            columns = [getattr(now[name], "codes", now[name]) for now in states[1:]]
+            columns: list[Any] = [getattr(now[name], "codes", now[name]) for now in states[1:]]
             values = np.stack(columns, axis=1).ravel()
             frame[name] = values if kind is None else pd.Categorical.from_codes(values, dtype=kind)
         return pd.DataFrame(frame, copy=False)

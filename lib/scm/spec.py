@@ -158,8 +158,8 @@ class Specification:
         sampler = getattr(self.variables[name], key)
         where = f"{self.source}: variable {name!r}, {key}"
         check_known(f"{where}: type", sampler.type, self.types, limit=50)
-        kind = self.types[sampler.type]
-        names, given, options = parameter_names(kind), {}, {}
+        kind: Any = self.types[sampler.type]
+        names, given, options = parameter_names(kind), dict[str, Any](), dict[str, Any]()
         for parameter, value in sampler.model_extra.items():
             if isinstance(value, str) and value.startswith("#"):
                 check_known(f"{where}, key {parameter!r}: reference", value, references)
@@ -177,9 +177,9 @@ class Specification:
         transition = self.transition(name, initial)
         where = f"{self.source}: variable {name!r}"
         if initial.continues or initial.reads_previous:
-            reads = "reads the step before, which the first step does not have"
-            raise InputError(f"{where}, sampler: {type(initial).__name__} {reads}")
-        drawn_again = INITIAL in variable.seq_sampler.model_extra.values()
+            rule = "reads the step before, which the first step does not have"
+            raise InputError(f"{where}, sampler: {type(initial).__name__} {rule}")
+        drawn_again = INITIAL in (variable.seq_sampler.model_extra or {}).values()
         reads_now = (*transition.reads, *(variable.parents if drawn_again else ()))
         for mechanism, place, reads in (
             (initial, "parents", initial.reads),

@@ -28,7 +28,7 @@ class CandyParty(Friends, name="candy_party"):
         """Compare the number of candies with the wish."""
         wish = re.fullmatch(r"([\w-]+) gets at least (\d+) candies", own)
         got = wish and only(rf"(?<![\w-]){wish[1]} gets (\d+) cand(?:y|ies)\.", text)
-        return got and int(got[1]) >= int(wish[2])
+        return wish and got and int(got[1]) >= int(wish[2])
 
 
 THEME = CandyParty()

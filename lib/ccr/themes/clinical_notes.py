@@ -30,12 +30,12 @@ class ClinicalNotes(Theme, name="clinical_notes"):
             """Let a coded entry of the history decide, with one that does not matter beside it."""
             code, other = next(codes), next(codes)
             had = draw.one(list(self.history))
-            clauses = (form.format(label) for form in clause)
+            yes, no, asked = (form.format(label) for form in clause)
             true, false = (f"The patient {told} {code}." for told in (had, self.history[had]))
             asides = [f"The patient {told} {other}." for told in entries]
-            return Node(label, *clauses, f"the patient {had} {code}", [true], [false], asides)
+            return Node(label, yes, no, asked, f"the patient {had} {code}", [true], [false], asides)
 
-        pain, *findings, surgery = self.clauses
+        (yes, no, asked), *findings, surgery = self.clauses
         measures = draw.some(self.measures, min(n - 2, len(self.measures)))
         measures += [f"level of marker {next(codes)}" for _ in range(n - 2 - len(measures))]
         after = [entry(measure, draw.one(findings)) for measure in measures]
@@ -44,7 +44,7 @@ class ClinicalNotes(Theme, name="clinical_notes"):
         own = f"the pain rating is at least {threshold} out of 10"
         ratings = [f"The pain rating is {rating} out of 10." for rating in range(11)]
         asides = [aside.format(age=age) for aside in self.circumstances]
-        root = Node("pain", *pain, own, ratings[threshold:], ratings[:threshold], asides)
+        root = Node("pain", yes, no, asked, own, ratings[threshold:], ratings[:threshold], asides)
         return [root, *after]
 
     def holds(self, own: str, text: str) -> bool | None:

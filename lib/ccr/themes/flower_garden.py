@@ -32,7 +32,7 @@ class FlowerGarden(Friends, name="flower_garden"):
         wish = re.fullmatch(r"([\w-]+)'s flowers bloom in a shade of (\w+)", own)
         bloom = wish and only(rf"(?<![\w-]){wish[1]}'s flowers bloom in (\w+)\.", text)
         catalogue = _catalogue(text)
-        if not bloom or not any(bloom[1] in shades for shades in catalogue.values()):
+        if not wish or not bloom or not any(bloom[1] in shades for shades in catalogue.values()):
             return None
         return bloom[1] in catalogue[wish[2]] if wish[2] in catalogue else None
 
