@@ -23,7 +23,8 @@ CHROMIUM = next(
 )
 
 
-@pytest.fixture(scope="session")
+# No longer than a module: as long as it is open, no other loop of events runs in this process.
+@pytest.fixture(scope="module")
 def browser():
     """A browser that reaches this machine alone."""
     if not CHROMIUM:
