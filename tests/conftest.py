@@ -4,13 +4,12 @@ And what keeps processes and workers from doing the same twice.
 """
 
 import os
-import sys
+
+import lib.book  # noqa: F401 - before nbformat, of which it leaves out what takes long
 
 # Before anything is imported that reads it. A worker of the tests takes one core, as a page does:
 # threads that wait for a core which another worker holds cost more time than they save.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# With nbformat comes a grammar of addresses, read for a second and a half, that no notebook needs.
-sys.modules.setdefault("rfc3987_syntax", None)
 
 from pathlib import Path
 

@@ -144,6 +144,19 @@ def test_the_truth_is_computed_once_for_all_loads_of_one_fit(simulator, empty_ca
         assert not anew.observational.equals(first.observational)
 
 
+def test_studies_of_a_fit_that_is_not_kept_find_the_truth_once(simulator, monkeypatch):
+    mine, found = copy.deepcopy(simulator), []
+    mine.recipe_ = None
+
+    def find(*asked):
+        found.append(true_effects(*asked))
+        return found[-1]
+
+    monkeypatch.setattr(study, "true_effects", find)
+    three = list(draw_studies(mine, 60, range(3), horizon=3, n_test=30, repeats=2))
+    assert len(found) == 1 and all(one.truth is found[0] for one in three)
+
+
 def test_a_fit_of_ones_own_is_never_mistaken_for_the_books(simulator, empty_cache):
     names = {"n": 60, "n_test": 30, "horizon": 3, "repeats": 2}
     of_book = draw_study(simulator, **names)
