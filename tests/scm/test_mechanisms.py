@@ -362,22 +362,38 @@ def test_a_bernoulli_variable_has_two_levels():
 # --- classifiers ------------------------------------------------------------------------
 
 
+# Another solver, on all records one by one.
+EXACT = {"solver": "newton-cholesky", "tol": 1e-12, "max_iter": 1000}
+
+
 @pytest.mark.parametrize("effect", ["degree", "rich"])
 @pytest.mark.parametrize("options", [{}, {"C": 0.01}])
 def test_logistic_probabilities_are_those_of_scikit_learn(people, parents, effect, options):
     mechanism = LogisticSampler(effect, options=options).fit(parents, people[effect])
     matrix = Features(parents).matrix(parents)
-    model = LogisticRegression(max_iter=1000, **options).fit(matrix, people[effect].codes)
+    model = LogisticRegression(**EXACT, **options).fit(matrix, people[effect].codes)
     np.testing.assert_allclose(
         mechanism.probabilities(parents), model.predict_proba(matrix), rtol=0, atol=1e-10
     )
+
+
+@pytest.mark.parametrize("effect", ["degree", "rich"])
+def test_a_logistic_fit_hangs_on_no_order_of_the_records(people, parents, effect):
+    order = np.random.default_rng(3).permutation(len(people[effect]))
+    moved = Parents({name: column[order] for name, column in parents.items()})
+    fits = (
+        LogisticSampler(effect).fit(parents, people[effect]),
+        LogisticSampler(effect).fit(moved, people[effect][order]),
+    )
+    one, other = (fit.probabilities(parents) for fit in fits)
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
 def test_a_transition_stays_or_draws_in_favour_of_the_previous_level(people, parents):
     mechanism = LogisticTransitionSampler("degree", c_prev=1.5, p_stay=0.25)
     mechanism.fit(parents, people["degree"])
     matrix = Features(parents).matrix(parents)
-    model = LogisticRegression(max_iter=1000).fit(matrix, people["degree"].codes)
+    model = LogisticRegression(**EXACT).fit(matrix, people["degree"].codes)
     logits, previous = model.decision_function(matrix), people["degree"].codes[::-1]
     for row, code in enumerate(previous):
         logits[row, code] += 1.5
@@ -468,7 +484,7 @@ def test_zero_or_a_regression_of_those_that_are_not_zero(people, parents, many):
     mechanism = ZeroOrGaussianRegressionSampler("gain", estimator="Ridge", std_mod=0.5)
     mechanism.fit(parents, people["gain"])
     matrix, zero = Features(parents).matrix(parents), people["gain"] == 0
-    classifier = LogisticRegression(max_iter=1000).fit(matrix, zero)
+    classifier = LogisticRegression(**EXACT).fit(matrix, zero)
     ridge = Ridge().fit(matrix[~zero], people["gain"][~zero])
     error = np.sqrt(np.mean((people["gain"] - ridge.predict(matrix))[~zero] ** 2))
     causes, rows = many
