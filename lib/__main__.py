@@ -232,7 +232,7 @@ def record(edition: str, only_check: bool) -> list[str]:
 @click.option("-o", "--output", type=_path, required=True)
 @click.option("--workers", "n_jobs", type=click.IntRange(1), default=1)
 def sample(
-    specification: str, fit_seed: int, table: str | None, done: list, output: Path, **drawn: int
+    specification: str, fit_seed: int, table: str | None, done: Any, output: Path, **drawn: int
 ) -> None:
     """Fit a SPECIFICATION to a table, follow subjects through time, and stream them to Parquet.
 

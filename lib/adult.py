@@ -17,7 +17,6 @@ References
 import gzip
 import hashlib
 import io
-import os
 import zlib
 from pathlib import Path
 
@@ -25,7 +24,7 @@ import pandas as pd
 
 from lib import ROOT
 from lib.errors import InputError, check
-from lib.files import read_yaml
+from lib.files import AnyPath, read_yaml
 
 #: The copy that ships with the book.
 ADULT_PATH = ROOT / "data" / "adult" / "adult.data.gz"
@@ -43,7 +42,7 @@ FIELDS: list[str] = _CODEBOOK["fields"]
 EDUCATION_LEVELS: list[str] = _CODEBOOK["education"]
 
 
-def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
+def read_adult(path: AnyPath | None = None) -> pd.DataFrame:
     """Read the 32 561 records of a copy of UCI's `adult.data`, plain or gzipped, by its digest.
 
     One row is a record, with the 15 columns of `FIELDS`; a missing value is NaN.
@@ -62,7 +61,7 @@ def read_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
     return pd.read_csv(io.BytesIO(content), names=FIELDS, skipinitialspace=True, na_values="?")
 
 
-def load_adult(path: str | os.PathLike | None = None) -> pd.DataFrame:
+def load_adult(path: AnyPath | None = None) -> pd.DataFrame:
     """Read the Adult table as IncomeSCM uses it: 30 162 complete records, 13 variables.
 
     ``capital-net = capital-gain - capital-loss`` (US dollars), and three kinds of marriage become

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import joblib
 from joblib.hashing import NumpyHasher
@@ -29,6 +29,10 @@ from joblib.hashing import NumpyHasher
 from lib import ROOT
 from lib.errors import InputError
 from lib.files import digest, file_lock, writable, write_bytes
+
+#: What a function that is kept takes and returns.
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 #: Generations of results that stay on disk, so that going back one change costs nothing.
 GENERATIONS = 2
@@ -58,7 +62,7 @@ def versions() -> dict[str, str]:
 
 def _generation() -> str:
     """Name the results that this code and these versions make."""
-    return joblib.hash([digest(ROOT / "lib", APART), versions()])[:16]
+    return str(joblib.hash([digest(ROOT / "lib", APART), versions()]))[:16]
 
 
 # Taken on import: a file of `lib` that is edited while this process runs must not lend its
@@ -95,7 +99,7 @@ class _Namer(NumpyHasher):
         super().save(obj)
 
 
-def cached(function: Callable) -> Callable:
+def cached(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Keep on disk what a function of `lib` returns, which its arguments and the code determine.
 
     Hand it values rather than paths, which stay the same when a file changes. If somebody's own
@@ -113,7 +117,7 @@ def cached(function: Callable) -> Callable:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def remembered(*args: Any, **kwargs: Any) -> Any:
+    def remembered(*args: Given.args, **kwargs: Given.kwargs) -> Result:
         if not KEEPING.get():
             return function(*args, **kwargs)
         given = signature.bind(*args, **kwargs)
@@ -130,7 +134,8 @@ def cached(function: Callable) -> Callable:
             # Whatever a missing or damaged entry raises, the remedy is to compute it. At once,
             # because a stream ends with a checksum, which is looked at before anything is read.
             with contextlib.suppress(Exception):
-                return pickle.loads(zlib.decompress(entry.read_bytes()))
+                kept: Result = pickle.loads(zlib.decompress(entry.read_bytes()))
+                return kept
             result = function(*args, **kwargs)
             content = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
             write_bytes(entry, zlib.compress(content, 1))

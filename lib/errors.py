@@ -43,7 +43,7 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
     return f"expected {'one of ' if len(names) > 1 else ''}{shown}"
 
 
-def check_known(what: str, name: Any, allowed: Iterable, limit: int = 20) -> None:
+def check_known(what: str, name: Any, allowed: Iterable[Any], limit: int = 20) -> None:
     """Refuse a name that is not among those allowed, of which `limit` are listed."""
     if name not in (allowed := list(allowed)):
         raise InputError(f"{what} {name!r} is unknown: {one_of(allowed, limit)}")
@@ -68,7 +68,7 @@ def needed(what: str, value: Any) -> Any:
     return value
 
 
-def check_once(what: str, names: Iterable) -> None:
+def check_once(what: str, names: Iterable[Any]) -> None:
     """Refuse names of which one stands twice."""
     for name, times in Counter(names).items():
         check(times == 1, f"each {what} may be given once", name)

@@ -12,7 +12,7 @@ import shutil
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import joblib
 import pandas as pd
@@ -27,12 +27,15 @@ from lib.errors import InputError, check, check_known, check_once, told
 fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 
 
+#: The path of a file or a folder.
+AnyPath: TypeAlias = str | os.PathLike[str]
+
 #: What a disk says that takes no more; it names no file.
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike, files: Collection[str] = ()) -> Iterator[Path]:
+def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
@@ -91,13 +94,13 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def write_bytes(path: str | os.PathLike, content: bytes) -> None:
+def write_bytes(path: AnyPath, content: bytes) -> None:
     """Write a file, whole or not at all."""
     with atomic_write(path) as beside:
         beside.write_bytes(content)
 
 
-def write_text(path: str | os.PathLike, text: str) -> None:
+def write_text(path: AnyPath, text: str) -> None:
     """Write a text file in UTF-8, whole or not at all."""
     write_bytes(path, text.encode())
 
@@ -123,7 +126,7 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"file {path} cannot be read: {said}") from error
 
 
-def read_table(path: str | os.PathLike) -> pd.DataFrame:
+def read_table(path: AnyPath) -> pd.DataFrame:
     """Read a CSV or Parquet file, by its ending; each column must have a name of its own."""
     path, csv = Path(path), (".csv", ".gz", ".zip")
     check_known(f"file {path.name}: ending", path.suffix, [*csv, ".parquet"])
@@ -138,7 +141,7 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
         return table
 
 
-def read_yaml(path: str | os.PathLike, ignored: Collection[str] = ()) -> Any:
+def read_yaml(path: AnyPath, ignored: Collection[str] = ()) -> Any:
     """Read a YAML file by the safe loader, and refuse a key that stands twice in one mapping.
 
     In a section (a key of the whole) that is `ignored`, it is warned of, and the last counts.
@@ -215,4 +218,4 @@ def digest(path: Path, without: Collection[str] = ()) -> str:
         place = one.relative_to(path)
         if one.is_file() and not any(part[0] == "." or part in apart for part in place.parts):
             found[place.as_posix()] = hashlib.sha256(one.read_bytes()).hexdigest()
-    return joblib.hash(found)
+    return str(joblib.hash(found))

@@ -11,12 +11,14 @@ import io
 import itertools
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
@@ -38,10 +40,17 @@ WIDTH = STYLE["figure.figsize"][0]
 #: Standard errors to either side of a drawn interval of 95 %.
 HALF_WIDTH = 1.96
 
+#: A variable at a step, the previous one being -1, and its place in a figure.
+Node: TypeAlias = tuple[str, int]
+Place: TypeAlias = tuple[float, float]
+
 #: Of a causal graph, in inches: from layer to layer, half a box, and between two.
 LAYER, HIGH, GAP = 0.75, 0.13, 0.35
 
-#: A look that makes dots of a line, and that of a line that values are compared with.
+#: Keywords of matplotlib: none, those that make dots of a line, and those of a line that values are
+#: compared with.
+Look: TypeAlias = Mapping[str, Any]
+PLAIN: Look = {}
 DOTS = {"marker": "o", "markersize": 4, "linestyle": ""}
 REFERENCE = {"color": INK, "linewidth": 1, "linestyle": "--"}
 
@@ -49,7 +58,7 @@ REFERENCE = {"color": INK, "linewidth": 1, "linestyle": "--"}
 MOST_LEVELS, FEW_LEVELS = 16, 6
 
 #: Frames by what the legend calls them.
-Tables = Mapping[str, pd.DataFrame]
+Tables: TypeAlias = Mapping[str, pd.DataFrame]
 
 #: Units of the numbers that the book draws.
 UNITS = {"age": "years", "education-num": "1 to 16", "hours-per-week": "hours"}
@@ -80,7 +89,7 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """Let a function draw in our style, whatever matplotlib is set to, and leave that as it was."""
 
     @functools.wraps(draw)
-    def drawn(*arguments, **options) -> Figure:
+    def drawn(*arguments: Any, **options: Any) -> Figure:
         with plt.style.context(STYLE, after_reset=True):
             figure = draw(*arguments, **options)
             figure.draw_without_rendering()  # ticks ask for the style no sooner than here
@@ -93,7 +102,7 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
-def shape(draw: Callable) -> Callable[..., Figure]:
+def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
     """Let a function that draws one panel of a tidy table draw a figure of several.
 
     `place` is the column on the other axis than that of the values; its name labels that axis
@@ -106,7 +115,17 @@ def shape(draw: Callable) -> Callable[..., Figure]:
 
     @drawn_quietly
     @functools.wraps(draw)
-    def drawn(table, place, title, unit="", columns=1, shared=True, height=None, line=None, **more):
+    def drawn(
+        table: pd.DataFrame,
+        place: str,
+        title: str,
+        unit: str = "",
+        columns: int = 1,
+        shared: bool = True,
+        height: float | None = None,
+        line: Look = PLAIN,
+        **more: Any,
+    ) -> Figure:
         table = table.assign(**{"series": "", "panel": "", "unit": unit} | dict(table.items()))
         table["series"] = pd.Categorical(table["series"], table["series"].unique())
         if in_rows := not pd.api.types.is_numeric_dtype(table[place]):
@@ -114,7 +133,7 @@ def shape(draw: Callable) -> Callable[..., Figure]:
         parts = table.groupby("panel", sort=False)
         names = [tuple(part.unique()) for _, part in parts[place]]
         units, columns = [*parts["unit"].first()], min(columns, len(names))
-        a_row, of_unit = 0.2 + 0.06 * len(table["series"].cat.categories), dict[object, plt.Axes]()
+        a_row, of_unit = 0.2 + 0.06 * len(table["series"].cat.categories), dict[object, Axes]()
         heights = [height or (0.5 + a_row * len(each) if in_rows else 1.9) for each in names]
         rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
         figure = plt.figure(figsize=(WIDTH, sum(rows)), FigureClass=Drawing)
@@ -127,7 +146,7 @@ def shape(draw: Callable) -> Callable[..., Figure]:
             axes.sharex(first if in_rows else figure.axes[0] if shared else axes)
             axes.sharey(axes if in_rows else first)
             axes.grid(axis="x" if in_rows else "both")
-            for label, value in (line or {}).items():
+            for label, value in line.items():
                 # Of a single panel, what a line is stands at its end.
                 beside = {"label": label if len(names) > 1 else "", **REFERENCE}
                 (axes.axvline if in_rows else axes.axhline)(value, **beside)
@@ -168,7 +187,7 @@ def _range(table: pd.DataFrame) -> np.ndarray | None:
 
 
 @shape
-def intervals(axes, table, row, looks: Mapping = {}, **axis):
+def intervals(axes: Axes, table: pd.DataFrame, row: str, looks: Look = PLAIN, **axis: Any) -> None:
     """Draw a dot for each row, the first at the top, with its range as a line.
 
     `looks` maps a series to keywords of :meth:`matplotlib.axes.Axes.errorbar`.
@@ -186,7 +205,9 @@ def intervals(axes, table, row, looks: Mapping = {}, **axis):
 
 
 @shape
-def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
+def lines(
+    axes: Axes, table: pd.DataFrame, x: str, look: Look = PLAIN, looks: Look = PLAIN, **axis: Any
+) -> None:
     """Draw a line for each series, its range as a band; of a series with markers, as bars.
 
     Keywords of :meth:`matplotlib.axes.Axes.plot` are `look` for all series and `looks` for the
@@ -220,7 +241,7 @@ def lines(axes, table, x, look: Mapping = {}, looks: Mapping = {}, **axis):
 
 
 @shape
-def bars(axes, table, row, stacked: bool = False, **axis):
+def bars(axes: Axes, table: pd.DataFrame, row: str, stacked: bool = False, **axis: Any) -> None:
     """Draw a bar for each row, the first at the top, and the series beside or after each other."""
     wide = table.pivot_table("value", row, "series", sort=False, observed=False, dropna=False)
     wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours_of(wide), legend=False)
@@ -240,7 +261,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     # A box of the previous step is drawn if another variable reads it; else, a short arrow is.
     own = {node for node in graph if node[1] and {*graph[node]} <= {(node[0], 0)}}
     layers = [[node for node in graph if node[1] and node not in own], []]
-    layers, places = layers[not layers[0] :], dict[tuple, tuple]()
+    layers, places = layers[not layers[0] :], dict[Node, Place]()
     for node in nx.lexicographical_topological_sort(graph, list(graph).index):
         if node[1] == 0:
             full = sum(2 * _half(one) + GAP for one in [*layers[-1], node]) > WIDTH
@@ -278,27 +299,27 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     return figure
 
 
-def _half(node: tuple[str, int]) -> float:
+def _half(node: Node) -> float:
     """Return half the width of the box of a node, in inches: of type of 10 points."""
     return 0.06 + 0.0375 * len(node[0])
 
 
-def _placed(layer: Sequence[tuple], y: float, rng: np.random.Generator) -> dict[tuple, tuple]:
+def _placed(layer: Sequence[Node], y: float, rng: np.random.Generator) -> dict[Node, Place]:
     """Place the boxes of a layer at its height, in their order, with random gaps."""
     rooms = np.array([2 * _half(node) + GAP for node in layer])
     gaps = rng.dirichlet(np.full(len(layer) + 1, 3.0)) * (WIDTH - rooms.sum())
     return dict(zip(layer, ((x, y) for x in np.cumsum(rooms + gaps[:-1]) - rooms / 2), strict=True))
 
 
-def _hidden(places: Mapping[tuple, tuple], arcs: Sequence[tuple]) -> float:
+def _hidden(places: Mapping[Node, Place], arcs: Sequence[tuple[Node, Node, bool]]) -> float:
     """Count the arcs that boxes hide, those that are marked ten times."""
     x, y, u, v, marked = np.array([(*places[a], *places[b], m) for a, b, m in arcs]).T[..., None]
     p, q, reach = np.array([(*place, _half(node)) for node, place in places.items()]).T
     passes = (v < q) & (q < y) & (abs(x + (u - x) * (q - y) / (v - y) - p) < reach)
-    return (passes * (1 + 9 * marked)).sum() + 0.01 * abs(u - x).sum()
+    return float((passes * (1 + 9 * marked)).sum() + 0.01 * abs(u - x).sum())
 
 
-def arrow(axes: plt.Axes, start: tuple, end: tuple, bend: float = 0.0, **look) -> None:
+def arrow(axes: Axes, start: Place, end: Place, bend: float = 0.0, **look: Any) -> None:
     """Draw an arrow from place to place; a bend of 1 makes an arc half as wide as it is long."""
     look = {"mutation_scale": 9, "shrinkA": 0, "shrinkB": 0} | look
     look |= {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={bend}"}
@@ -334,7 +355,7 @@ def _together(frames: Tables, variables: Iterable[str]) -> pd.DataFrame:
 
 
 def histograms(
-    cohorts: Tables, variables: Sequence[str], title: str, bins=None, **options
+    cohorts: Tables, variables: Sequence[str], title: str, bins: Any = None, **options: Any
 ) -> Figure:
     """Draw how numbers are distributed in each cohort, in per cent, a panel for each variable.
 

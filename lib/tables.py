@@ -53,10 +53,10 @@ class Typeset:
     def _repr_html_(self) -> str:
         names, rows = list(self.texts), self.texts.to_numpy().tolist()
         numbers = [_are_numbers(texts) for texts in zip(*rows, strict=True)]
-        return _HTML.render(names=names, rows=rows, labels=self.labels, numbers=numbers)
+        return str(_HTML.render(names=names, rows=rows, labels=self.labels, numbers=numbers))
 
     def __repr__(self) -> str:
-        return self.texts.to_string(index=False)
+        return str(self.texts.to_string(index=False))
 
 
 def typeset(

@@ -167,7 +167,7 @@ def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookN
     return notebook, next(tagged, nbformat.v4.new_code_cell())
 
 
-def marked(notebook: nbformat.NotebookNode, mark: str) -> Iterator[tuple]:
+def marked(notebook: nbformat.NotebookNode, mark: str) -> Iterator[tuple[Any, Any]]:
     """Yield the outputs that carry a mark in their metadata, each after what the mark says."""
     for output in (one for cell in notebook.cells for one in cell.get("outputs", [])):
         if said := output.get("metadata", {}).get(mark):

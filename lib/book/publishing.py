@@ -11,11 +11,11 @@ can speak of a column that is not there.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +25,7 @@ from lib import ROOT
 from lib.book.rendering import TEMPLATES
 from lib.cache import versions
 from lib.errors import InputError, check
-from lib.files import read_yaml, write_text
+from lib.files import AnyPath, read_yaml, write_text
 
 #: Section of a datasheet → key → question and, if all data sets have the same, its answer.
 QUESTIONS = read_yaml(ROOT / "data" / "datasheet.yml")
@@ -54,7 +54,7 @@ class Description:
     url: str = "README.md"  # of its page
 
 
-def publish(folder: str | os.PathLike, description: Description, csv: bool = False) -> Path:
+def publish(folder: AnyPath, description: Description, csv: bool = False) -> Path:
     """Write card, datasheet and Croissant metadata beside the Parquet tables of a folder.
 
     The folder holds one `TABLE.parquet` for each table of the description, with the columns
@@ -85,7 +85,7 @@ def publish(folder: str | os.PathLike, description: Description, csv: bool = Fal
     return folder
 
 
-def _table(folder: Path, name: str, description: Description) -> dict:
+def _table(folder: Path, name: str, description: Description) -> dict[str, Any]:
     """Return what the templates say of a table: its files, its columns, and how many rows."""
     files = [f"{name}.parquet", f"csv/{name}.csv"]
     contents = {file: (folder / file).read_bytes() for file in files if (folder / file).exists()}
@@ -119,7 +119,7 @@ def _write_csv(folder: Path, tables: Iterable[str]) -> None:
         frame.to_csv(folder / "csv" / f"{name}.csv", index=False, lineterminator="\n")
 
 
-def _data_type(kind: pa.DataType) -> dict:
+def _data_type(kind: pa.DataType) -> dict[str, Any]:
     """Return the type of a column in the terms of Croissant, and how deep its lists are."""
     depth = 0
     while types.is_list(kind):

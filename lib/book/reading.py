@@ -56,7 +56,7 @@ def cited(text: str, others: Mapping[str, str] = {}) -> str:
     """Return a text whose citations are read as text, and so `others` of its roles."""
     texts = {**_citations(), **others}
 
-    def read(role: re.Match) -> str:
+    def read(role: re.Match[str]) -> str:
         names = re.split(r",\s*", role[2])  # of several works
         return " ".join(texts.get(f"{role[1]}`{name}`", role[0]) for name in names)
 

@@ -112,7 +112,7 @@ class Site:
     def settings(self) -> dict[str, Any]:
         """Return the settings of the book, as `_config.yml` has them, for this staging."""
         text = (self.book.root / "_config.yml").read_text(encoding="utf-8")
-        settings = yaml.safe_load(text.replace("book/assets", "assets"))
+        settings: dict[str, Any] = yaml.safe_load(text.replace("book/assets", "assets"))
         more = settings["sphinx"]["config"]
         more["html_extra_path"] = ["files"] if self.files else []
         more["html_theme_options"]["extra_footer"] = html.escape(self.footer)
@@ -178,7 +178,7 @@ class Site:
         """Return the text of a page whose links and citations work among these pages."""
         files = {Path(one).stem: one for one in self.pages}
 
-        def resolved(link: re.Match) -> str:
+        def resolved(link: re.Match[str]) -> str:
             words, page, _, place = link.groups(default="")
             return f"[{words}](/{files[page]}{place})" if page in files else words
 
@@ -193,4 +193,4 @@ class Site:
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = linked(cell.source)
-        return nbformat.writes(notebook)
+        return str(nbformat.writes(notebook))

@@ -47,7 +47,7 @@ class PageFailed(Exception):
 def read_record(path: Path) -> dict[str, Any] | None:
     """Return the record of the last good run of a page, or None if there is no whole one."""
     with contextlib.suppress(Exception):  # whatever is missing or damaged, another run mends it
-        record = json.loads(path.read_bytes())
+        record: dict[str, Any] = json.loads(path.read_bytes())
         if record.pop("seal") == _seal(record) and path.with_suffix(".ipynb").is_file():
             return record
     return None
@@ -59,7 +59,7 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def _seal(record: dict[str, Any]) -> str:
-    return joblib.hash(json.dumps(record))
+    return str(joblib.hash(json.dumps(record)))
 
 
 def why_stale(run: Run, but: Collection[str] = ()) -> str | None:
@@ -152,7 +152,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     return record
 
 
-def _execute(source: NotebookNode, output: Path, folder: Path, reached: list) -> NotebookNode:
+def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any]) -> NotebookNode:
     """Have papermill execute a notebook in a folder, writing it, and noting each cell it starts."""
     # Heavy, and needed by nothing that only reads editions and records.
     import papermill
@@ -166,7 +166,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list) ->
         # Through files: kernels that start together can take each other's ports. With the names of
         # the sockets, the folder must stay below 104 bytes, the least that a system allows.
         through_files = os.name == "posix" and len(os.fsencode(sockets)) < 90
-        return papermill.execute_notebook(
+        executed: NotebookNode = papermill.execute_notebook(
             source,
             output,
             kernel_name="python3",
@@ -179,6 +179,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list) ->
             config=Config(KernelManager=settings if through_files else {}),
             extra_arguments=["--log-level=CRITICAL"],  # a kernel's own worries at its end
         )
+        return executed
 
 
 def _code(cells: list[NotebookNode]) -> list[NotebookNode]:

@@ -130,9 +130,10 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
         ", ".join(f"{name} = {row[name]}" for name in others) for _, row in drawn.iterrows()
     ]
     shape = plots.lines if pd.api.types.is_numeric_dtype(drawn[x]) else plots.intervals
-    look = {"look": {"marker": "o"}} if shape is plots.lines else {}
-    columns = 1 if drawn["panel"].nunique() <= 4 else 2
-    return shape(drawn, x, f"What changes with {x}", columns=columns, shared=False, **look)
+    look: dict[str, Any] = {"look": {"marker": "o"}} if shape is plots.lines else {}
+    options = {"columns": 1 if drawn["panel"].nunique() <= 4 else 2, "shared": False} | look
+    figure: plots.Drawing = shape(drawn, x, f"What changes with {x}", **options)
+    return figure
 
 
 # --- Comparisons --------------------------------------------------------------------------------
@@ -150,7 +151,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     for name in names:
         check_known("run", name, records)
     runs = [records[name] for name in names]
-    where, figures = book.runs / folder_name("comparison", *names), dict[str, list]()
+    where, figures = book.runs / folder_name("comparison", *names), dict[str, list[Any]]()
     _begin(where)
     for place, (name, run) in enumerate(zip(names, runs, strict=True), start=1):
         executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")

@@ -12,19 +12,18 @@ Prompts leave, and answers come back, as plain lines of JSON, known by their ids
 """
 
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from lib.ccr.questions import ANSWERS
-from lib.ccr.tasks import Tasks
+from lib.ccr.tasks import Prompt, Tasks
 from lib.errors import InputError, check, first_problem
-from lib.files import atomic_write, reading
+from lib.files import AnyPath, atomic_write, reading
 
 #: The answer of a text that gives none of the answers, or several.
 UNPARSEABLE = -1
@@ -62,23 +61,23 @@ def parse(text: str) -> int:
     return ANSWERS.index(said.pop()) if len(said) == 1 else UNPARSEABLE
 
 
-def prompt_text(prompt: Mapping) -> str:
+def prompt_text(prompt: Prompt) -> str:
     """Return one item of ``tasks.prompts()`` as the text that a reasoner is given."""
     return f"{prompt['context']}\n\n{prompt['text']}"
 
 
-def answer_text(prompt: Mapping) -> str:
+def answer_text(prompt: Prompt) -> str:
     """Return the true answer of one item of ``tasks.prompts()`` in words."""
     return prompt["answer"] if prompt["answer"] in ANSWERS else ANSWERS[prompt["answer"]]
 
 
-def write_prompts(tasks: Tasks, path: str | os.PathLike) -> Path:
+def write_prompts(tasks: Tasks, path: AnyPath) -> Path:
     """Write one line of JSON a prompt, with its `id` and `prompt`, and without its answer."""
     lines = ({"id": prompt["id"], "prompt": prompt_text(prompt)} for prompt in tasks.prompts())
     return _write_lines(lines, path)
 
 
-def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: str | os.PathLike) -> Path:
+def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: AnyPath) -> Path:
     """Write one line of JSON a prompt, with its `id` and `answer`; the unparseable one is empty."""
     words = dict(enumerate(ANSWERS)) | {UNPARSEABLE: ""}
     grids = list(zip(tasks.tasks, checked(tasks, answers), strict=True))
@@ -90,7 +89,7 @@ def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: str | os.Pa
     return _write_lines(lines, path)
 
 
-def read_answers(tasks: Tasks, path: str | os.PathLike) -> list[np.ndarray]:
+def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
     """Read the answers to all prompts from lines of JSON, in any order.
 
     Other keys and empty lines are ignored. A missing, extra or second answer is refused.
@@ -147,7 +146,7 @@ def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
     return grids
 
 
-def _write_lines(lines: Iterable[dict], path: str | os.PathLike) -> Path:
+def _write_lines(lines: Iterable[dict[str, str]], path: AnyPath) -> Path:
     with atomic_write(path) as beside, beside.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return Path(path)

@@ -51,7 +51,7 @@ def enumerated_quantities(world: World) -> pd.DataFrame:
 
 
 def _share(weight: np.ndarray, event: np.ndarray, given: np.ndarray) -> float:
-    return weight[event & given].sum() / weight[given].sum()
+    return float(weight[event & given].sum() / weight[given].sum())
 
 
 def _outcome(world: World, states: np.ndarray, do: dict[int, int]) -> np.ndarray:

@@ -60,7 +60,7 @@ def published_models() -> list[Model]:
     return [_model(one) for one in json.loads(MODELS.read_text(encoding="utf-8"))]
 
 
-def _model(one: dict) -> Model:
+def _model(one: dict[str, Any]) -> Model:
     tables = {}
     for name, chances in one["params"].items():
         variable, *parents = re.findall(r"[VXY]\d?", name)
@@ -115,7 +115,7 @@ def contracted(model: Model) -> dict[str, float]:
     """
     axis = {v: i for i, v in enumerate(model.tables)}
     by_y, by_others = len(axis), len(axis) + 1
-    factors: list = [np.ones(2), [by_y], np.ones(2), [by_others]]
+    factors: list[Any] = [np.ones(2), [by_y], np.ones(2), [by_others]]
     for v, (parents, table) in model.tables.items():
         heard = axis | {"X": by_y if v == "Y" else by_others}
         factors += [np.stack([1 - table, table], -1), [*map(heard.get, parents), axis[v]]]

@@ -99,7 +99,7 @@ class Chain:
     @property
     def n_compositions(self) -> int:
         """How many compositions there are: 2^(k-1) - 1 for k components."""
-        return 2 ** (len(self.n_per_bcc) - 1) - 1
+        return int(2 ** (len(self.n_per_bcc) - 1)) - 1
 
     def compositions(self) -> Iterator[tuple[int, ...]]:
         """Yield the paths from root to leaf of the cut tree over others of it, shortest first."""

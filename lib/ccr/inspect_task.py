@@ -17,7 +17,6 @@ With ``--epochs 3`` each prompt is asked three times and its scores are averaged
 `n_tasks` or `n_samples`: Inspect's own ``--limit`` breaks the pairs that quantities are made of.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from lib.ccr.answers import UNPARSEABLE, answer_text, matched, parse, prompt_tex
 from lib.ccr.scoring import rungs
 from lib.ccr.tasks import Tasks, generate
 from lib.errors import InputError, check
-from lib.files import reading
+from lib.files import AnyPath, reading
 
 
 def samples(tasks: Tasks) -> Iterator[dataset.Sample]:
@@ -56,7 +55,7 @@ def per_rung() -> scorer.Metric:
 
     def compute(scores: list[scorer.SampleScore]) -> dict[str, float]:
         # On a rung, of the samples that are on it.
-        return pd.DataFrame([one.score.value for one in scores]).mean().to_dict()
+        return dict(pd.DataFrame([one.score.value for one in scores]).mean())
 
     return compute
 
@@ -76,7 +75,7 @@ def yes_or_no() -> scorer.Scorer:
     return score
 
 
-def from_log(path: str | os.PathLike) -> tuple[Tasks, list[np.ndarray]]:
+def from_log(path: AnyPath) -> tuple[Tasks, list[np.ndarray]]:
     """Read what a model was asked, and what it answered, from a log of the task.
 
     The tasks are generated again from the parameters in the log; each prompt must be, word for
@@ -89,11 +88,13 @@ def from_log(path: str | os.PathLike) -> tuple[Tasks, list[np.ndarray]]:
     check(task_name == "ccr", f"{path} must be a log of the task ccr", task_name)
     tasks = generate(**found.eval.task_args)
     asked = {prompt["id"]: prompt_text(prompt) for prompt in tasks.prompts()}
-    said: dict[int, list] = {epoch + 1: [] for epoch in range(found.eval.config.epochs or 1)}
+    said: dict[int, list[tuple[str, str]]] = {
+        epoch + 1: [] for epoch in range(found.eval.config.epochs or 1)
+    }
     for sample in found.samples or []:
         if sample.input != asked.get(sample.id, sample.input):
             raise InputError(f"{path} asked something else as prompt {sample.id!r}")
         if not sample.error:
-            said[sample.epoch].append((sample.id, sample.output.completion))
+            said[sample.epoch].append((str(sample.id), sample.output.completion))
     epochs = [matched(tasks, words, str(path)) for words in said.values()]
     return tasks, [np.hstack(grids) for grids in zip(*epochs, strict=True)]

@@ -5,8 +5,10 @@ difficulty: the same item comes out whether others are drawn or not, so that a s
 needs no storage.
 """
 
+from typing import Any
+
 from lib.ccr.answers import answer_text, parse, prompt_text
-from lib.ccr.tasks import generate
+from lib.ccr.tasks import Prompt, generate
 from lib.ccr.theme import Draw
 
 #: From easy to hard: components of the chain, nodes of each, the share of facts not told.
@@ -14,8 +16,8 @@ LEVELS = {"components": [1, 2, 3, 4], "nodes": [2, 3, 4], "withheld": [0.0, 0.15
 
 
 def item(
-    index: int, theme: str = "candy_party", components: int = 3, nodes: int = 3, **setting
-) -> dict:
+    index: int, theme: str = "candy_party", components: int = 3, nodes: int = 3, **setting: Any
+) -> Prompt:
     """Return one of the prompts of a world, always the same for its index, seed and difficulty.
 
     A chain of so many `components`, with so many `nodes` each, is drawn and told; then the answer,
@@ -42,7 +44,7 @@ def item(
     for key in ("answer", "kind"):
         chosen = draw.one(sorted({prompt.get(key) for prompt in prompts}))
         prompts = [prompt for prompt in prompts if prompt.get(key) == chosen]
-    one = draw.one(prompts)
+    one: Prompt = draw.one(prompts)
     return one | {"prompt": prompt_text(one), "answer": answer_text(one)}
 
 

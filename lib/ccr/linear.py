@@ -15,6 +15,7 @@ import math
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import jinja2
 import networkx as nx
@@ -74,7 +75,7 @@ def questions(world: nx.DiGraph) -> list[Question]:
     return found
 
 
-def prompts(world: nx.DiGraph, n_samples: int) -> Iterator[dict]:
+def prompts(world: nx.DiGraph, n_samples: int) -> Iterator[dict[str, Any]]:
     """Yield every prompt, `question`, `context`, `text` and `answer`, about every cell.
 
     Of a cell the enzymes are told, or for a counterfactual the volumes of all transcripts.
@@ -111,7 +112,7 @@ def by_algebra(world: nx.DiGraph, question: Question, noise: np.ndarray) -> np.n
 
 
 def by_paths(
-    world: nx.DiGraph, question: Question, noise: np.ndarray, along: Callable = math.prod
+    world: nx.DiGraph, question: Question, noise: np.ndarray, along: Callable[..., Any] = math.prod
 ) -> np.ndarray:
     """Answer as :func:`by_algebra` does, but by visiting every path, in rational numbers.
 

@@ -8,13 +8,14 @@ refuses.
 
 import re
 from decimal import Decimal
+from typing import Any
 
 from lib import ROOT
 from lib.errors import InputError, told
 from lib.files import read_yaml
 
 #: How contexts, their rules and facts, and questions are recognised.
-KNOWN: dict = read_yaml(ROOT / "data" / "cell_bio_patterns.yml")
+KNOWN: dict[str, Any] = read_yaml(ROOT / "data" / "cell_bio_patterns.yml")
 
 
 @told("the prompt cannot be read")
@@ -29,7 +30,7 @@ def read_volume(context: str, question: str) -> float:
     # Of seen volumes, noise is what the rules do not make of the others.
     seen = numbers if said["form"] == "volume" else {}
 
-    def run(do: dict) -> dict:
+    def run(do: dict[str | None, Any]) -> dict[str, Decimal]:
         now: dict[str, Decimal] = {}
         for node, terms in rules:
             causes = re.findall(KNOWN["term"], terms)
@@ -43,7 +44,7 @@ def read_volume(context: str, question: str) -> float:
         return float(run({x: Decimal(words.get("value", 0))})[y])
     low, high = run({x: 0}), run({x: 1})
     if "held" in words:
-        high = run({node: low[node] for node in low if node != y} | {x: 1})
+        high = run({**{node: low[node] for node in low if node != y}, x: 1})
     if "through" in words:
         high = run({node: high[node] for node in re.split(", | and ", words["through"])} | {x: 0})
     return float(high[y] - low[y])

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator
 
 from lib.ccr.graphs import Chain
 from lib.ccr.scoring import CELLS, Scores
-from lib.plots import DOTS, INK, REFERENCE, WIDTH, Drawing, arrow, bars, drawn_quietly, lines
+from lib.plots import DOTS, INK, REFERENCE, WIDTH, Drawing, Look, arrow, bars, drawn_quietly, lines
 
 #: Inches: the radius of a node, and the height of one edge along the chain.
 RADIUS, STEP = 0.17, 0.52
@@ -24,7 +24,7 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
     bottom = places[chain.leaf][1]
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), FigureClass=Drawing)
     # Arrows end at the circles; matplotlib counts this in points.
-    edge: dict = {"color": "#7F8890", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
+    edge: Look = {"color": "#7F8890", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
     for cause, effect in chain.graph.edges:
         arrow(left, places[cause], places[effect], **edge)
     for cause, effect in chain.quantities:

@@ -33,7 +33,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -129,7 +129,7 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     noise = np.where(untold[:, None], bits, told[:, None]).astype(bool)
     after = lru_cache(maxsize=32)(lambda actions: world.values(noise, dict(actions)))
 
-    def hold(claims: Sequence[Claim]) -> np.ndarray:
+    def hold(claims: Sequence[Claim]) -> Any:
         return np.logical_and.reduce([after(do)[node] == value for node, value, do in claims])
 
     answers = np.empty((len(asked), noise.shape[2]), dtype=np.int8)

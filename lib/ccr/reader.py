@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from lib import ROOT
 from lib.ccr.theme import Theme, find_theme, themes
@@ -31,7 +32,7 @@ Rules = dict[str, Rule]
 
 #: What is done, clauses with their values or with what else is done where they have it; a clause,
 #: and the value that it has then.
-Claim = tuple[dict, str, bool]
+Claim = tuple[dict[str, Any], str, bool]
 
 #: What is known, and what must hold for a yes.
 Question = tuple[list[Claim], list[Claim]]
@@ -125,7 +126,7 @@ def _claims(theme: Theme, told: dict[str, str]) -> Question:
     return [({}, *one) for one in known], claims
 
 
-def _done(theme: Theme, text: str) -> dict:
+def _done(theme: Theme, text: str) -> dict[str, Any]:
     """Return what is done."""
     if found := re.fullmatch(_FORMS["kept"], text):
         kept, _ = _said(theme, found["kept"])
@@ -192,7 +193,7 @@ def _rule(sentence: str) -> tuple[str, Rule] | None:
     return effect, (_FORMS["joined"][joined], tuple(conditions))
 
 
-def _first(forms: Iterable[str], text: str) -> re.Match | None:
+def _first(forms: Iterable[str], text: str) -> re.Match[str] | None:
     return next((found for form in forms if (found := re.fullmatch(form, text))), None)
 
 
@@ -207,7 +208,7 @@ def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
 
 
 @lru_cache
-def _known(theme: Theme) -> re.Pattern:
+def _known(theme: Theme) -> re.Pattern[str]:
     """Match the sentences that open and close a context, and those of a sample."""
     frame = [one for text in (*theme.openings, theme.closing) for one in _sentences(text)]
     return re.compile("|".join([*map(re.escape, frame), *theme.sentences]))

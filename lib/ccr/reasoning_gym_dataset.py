@@ -35,16 +35,16 @@ class CcrDataset(rg.dataset.ProceduralDataset):
     def __init__(self, config: CcrConfig):
         super().__init__(config, config.seed, config.size)
 
-    def __getitem__(self, idx: int) -> dict:
+    def __getitem__(self, idx: int) -> dict[str, object]:
         """Return an item as reasoning-gym's entries are: question, answer, metadata."""
         difficulty = {name: getattr(self.config, name) for name in LEVELS}
         one = item(idx, self.config.theme, seed=self.seed, **difficulty)
         place = {"source_dataset": "ccr", "source_index": idx, "difficulty": difficulty}
         return {"question": one["prompt"], "answer": one["answer"], "metadata": place}
 
-    def score_answer(self, answer: str | None, entry: dict) -> float:
+    def score_answer(self, answer: str | None, entry: dict[str, object]) -> float:
         """Return 1 for the true answer, and 0 for any other; see :func:`lib.ccr.items.score`."""
-        return score(answer, entry["answer"])
+        return score(answer, str(entry["answer"]))
 
 
 class CcrCurriculum(rg.coaching.BaseCurriculum):

@@ -331,7 +331,7 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
     y1, y0 = given[len(tree) :: 2], given[len(tree) + 1 :: 2]  # then two a pair
 
     def n(event: np.ndarray) -> np.ndarray:
-        return (counts @ event.sum(axis=1, dtype=np.float32).T).astype(float)
+        return np.asarray(counts @ event.sum(axis=1, dtype=np.float32).T, dtype=float)
 
     total = n(x | True)
     with np.errstate(invalid="ignore"):  # 0 / 0: nothing to condition on
@@ -350,7 +350,7 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def _rae(truth: np.ndarray, found: np.ndarray) -> np.ndarray:
     """Return the relative absolute error; missing if relative to zero."""
-    return np.abs(truth - found) / np.abs(np.where(truth == 0, np.nan, truth))
+    return np.asarray(np.abs(truth - found) / np.abs(np.where(truth == 0, np.nan, truth)))
 
 
 def _products(of: np.ndarray, paths: list[list[int]]) -> np.ndarray:

@@ -5,6 +5,8 @@ it; ``lib.book.publishing`` writes that beside the tables. Same configuration an
 same bytes.
 """
 
+from typing import Any
+
 from lib import ROOT
 from lib.ccr.tasks import Setting, Tasks
 from lib.errors import check_count, check_known
@@ -19,7 +21,7 @@ CONFIGURATIONS = _FILE["configurations"]
 SMALL = _FILE["small"]
 
 
-def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
+def static_tasks(name: str, seed: int = 0, **changed: Any) -> Tasks:
     """Generate the tasks of a static data set: all of the first graph, then those of the next.
 
     `changed` differs from its configuration, such as `n_samples` or `n_replicates`.
@@ -33,7 +35,7 @@ def static_tasks(name: str, seed: int = 0, **changed) -> Tasks:
     return Tasks([setting.task(number, seed) for number, setting in enumerate(settings)], name)
 
 
-def described(tasks: Tasks) -> dict:
+def described(tasks: Tasks) -> dict[str, Any]:
     """Return the fields of a ``lib.book.publishing.Description`` of a set, but for its command."""
     one = CONFIGURATIONS[tasks.name]
     told = {

@@ -81,7 +81,8 @@ class Story:
 
         def chosen(sentences: Sequence[str], term: int) -> np.ndarray:
             """Choose evenly for every sample."""
-            return np.array(sentences, object)[(details[term] * len(sentences)).astype(int)]
+            which = (details[term] * len(sentences)).astype(int)
+            return np.asarray(np.take(np.array(sentences, object), which))
 
         parts: list[tuple[int | None, np.ndarray]] = []
         for number, (node, so) in enumerate(zip(self.nodes, noise, strict=True)):

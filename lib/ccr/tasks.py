@@ -5,11 +5,11 @@ among them, and two interventional ones for every pair, with the cause made true
 P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import joblib
 import numpy as np
@@ -24,8 +24,11 @@ from lib.ccr.stories import FORMS, WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
 from lib.errors import InputError, check, check_count, check_known, is_count
-from lib.files import atomic_write, write_parquet
+from lib.files import AnyPath, atomic_write, write_parquet
 from lib.noise import uniforms
+
+#: A prompt and its answer, see :meth:`Tasks.prompts`.
+Prompt: TypeAlias = dict[str, Any]
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
@@ -129,7 +132,7 @@ class Task:
         What is known is true of a sample, and the answer is one that should be asked for.
         """
         known = [questions.Question("known", one.given) for one in self.asks]
-        asked = questions.decide(self.world, known, self.noise) == 1
+        asked: np.ndarray = questions.decide(self.world, known, self.noise) == 1
         if self.only_changed:
             more = [one.given if self.n_untold else one.claims[0].actions for one in self.asks]
             asked &= ~np.array([[bool(one)] for one in more]) | (self.labels != self.before)
@@ -263,7 +266,7 @@ TABLES: dict[str, Callable[[Task], pd.DataFrame]] = {
 }
 
 
-def _table(of_task: Callable[[Task], pd.DataFrame], kind: type = cached_property):
+def _table(of_task: Callable[[Task], pd.DataFrame], kind: Any = cached_property) -> Any:
     """Return a property of tasks: the tables of all, one below another."""
     return kind(lambda self: pd.concat(map(of_task, self.tasks), ignore_index=True))
 
@@ -288,7 +291,7 @@ class Tasks:
     def __len__(self) -> int:
         return sum(int(replace(task).asked.sum()) for task in self.tasks)
 
-    def prompts(self) -> Iterator[dict]:
+    def prompts(self) -> Iterator[Prompt]:
         """Yield every prompt: `id`, `task`, `sample`, `question`, `context`, `text`, `answer`.
 
         With facts withheld, the answer is one of :data:`~lib.ccr.questions.ANSWERS`, and the `kind`
@@ -309,7 +312,7 @@ class Tasks:
                     **kinds[question],
                 }
 
-    def to_parquet(self, folder: str | os.PathLike) -> Path:
+    def to_parquet(self, folder: AnyPath) -> Path:
         """Write the five tables as Parquet, with one task in memory; they appear all at once.
 
         An earlier set in that folder is replaced, with what was published of it.
@@ -423,7 +426,7 @@ class Setting:
         row = exact_quantities(world).loc[world.chain.global_quantity]
         p_root = world.probabilities[0]
         p_leaf = p_root * row["P(y | do x)"] + (1 - p_root) * row["P(y | do not x)"]
-        return row["PNS"] >= self.least_pns and self.balance <= p_leaf <= 1 - self.balance
+        return bool(row["PNS"] >= self.least_pns and self.balance <= p_leaf <= 1 - self.balance)
 
 
 def generate(
@@ -434,7 +437,7 @@ def generate(
     seed: int = 0,
     first_task: int = 0,
     n_jobs: int | None = None,
-    **setting,
+    **setting: Any,
 ) -> Tasks:
     """Generate tasks of compositional causal reasoning, with their true answers.
 

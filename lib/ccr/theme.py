@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from lib import ROOT
 from lib.errors import check, check_known
@@ -49,13 +49,13 @@ class Draw:
         self.used += 1
         return low + int(uniforms(self.seed, self.name, self.used)[0, 0] * (high - low + 1))
 
-    def some(self, choices: Sequence, k: int) -> list:
+    def some(self, choices: Sequence[Any], k: int) -> list[Any]:
         """Return `k` different choices, in random order."""
         self.used += 1
         order = uniforms(self.seed, self.name, self.used, n=len(choices))[0].argsort()
         return [choices[position] for position in order[:k]]
 
-    def one(self, choices: Sequence) -> Any:
+    def one(self, choices: Sequence[Any]) -> Any:
         """Return one choice."""
         return choices[self.integer(0, len(choices) - 1)]
 
@@ -119,6 +119,10 @@ class Theme(ABC):
         return None
 
 
+#: Sentences for true noise and for false, and by name what else is drawn.
+Drawn: TypeAlias = tuple[list[str], list[str], dict[str, Any]]
+
+
 class Friends(Theme):
     """A theme whose nodes are friends, all told in the same words, with ``{}`` for what is drawn.
 
@@ -131,19 +135,20 @@ class Friends(Theme):
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
         """Return one friend a node."""
-        return [self._friend(name, *self.drawn(name, draw)) for name in draw.people(n)]
+        return [self._friend(name, self.drawn(name, draw)) for name in draw.people(n)]
 
-    def _friend(self, name: str, when_true: list[str], when_false: list[str], words: dict) -> Node:
+    def _friend(self, name: str, drawn: Drawn) -> Node:
+        when_true, when_false, words = drawn
         own, *asides = (form.format(name=name, **words) for form in (self.own, *self.asides))
         true, false, question = (form.format(name) for form in self.clauses[0])
         return Node(name, true, false, question, own, when_true, when_false, asides)
 
     @abstractmethod
-    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+    def drawn(self, name: str, draw: Draw) -> Drawn:
         """Return sentences for true noise and for false, and by name what else is drawn."""
 
 
-def only(pattern: str, text: str) -> re.Match | None:
+def only(pattern: str, text: str) -> re.Match[str] | None:
     """Return the only place of a fact's pattern, or None; refuse a fact that is told twice."""
     found = list(itertools.islice(re.finditer(pattern, text), 2))
     check(len(found) < 2, "a fact may not be told twice", [place[0] for place in found])

@@ -34,7 +34,7 @@ class CcrTask(vf.Task[CcrData]):
     async def validate(self, runtime: vf.Runtime) -> bool:
         """Say whether the second oracle, which sees the prompt alone, finds the same answer."""
         context, _, question = self.data.prompt_text.rpartition("\n\n")
-        return self.data.answer == ANSWERS[read(context, question)]
+        return bool(self.data.answer == ANSWERS[read(context, question)])
 
 
 class CcrConfig(vf.TasksetConfig):

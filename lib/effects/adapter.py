@@ -18,12 +18,14 @@ import inspect
 import pkgutil
 import warnings
 from collections.abc import Collection
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from lib.effects.learners import CLASSIFIER, LEARNERS, demanded, learner
+from lib.effects.study import Matrix, Vector
 from lib.errors import InputError, check, told
 
 #: What EconML's constructors demand; a forest, where they do not choose for themselves.
@@ -39,10 +41,10 @@ OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
 class EconML(BaseEstimator):
     """An estimator of EconML, which calls covariates X and wants the outcome first."""
 
-    def __init__(self, estimator, inference=None):
+    def __init__(self, estimator: Any, inference: Any = None):
         self.estimator, self.inference = estimator, inference
 
-    def fit(self, covariates, treatment, outcome):
+    def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit outcome and treatment given the covariates."""
         self.estimator_ = copy.deepcopy(self.estimator)
         with warnings.catch_warnings():
@@ -56,26 +58,26 @@ class EconML(BaseEstimator):
             )
         return self
 
-    def effect(self, covariates):
+    def effect(self, covariates: Matrix) -> Vector:
         """Return the effect at covariates, shape (m,)."""
         return np.ravel(self.estimator_.effect(np.asarray(covariates, dtype=float)))
 
     @available_if(lambda self: self.inference is not None)
-    def effect_interval(self, covariates):
+    def effect_interval(self, covariates: Matrix) -> list[Vector]:
         """Return the ends of the intervals that EconML states of effects, (m,) each."""
         return [np.ravel(end) for end in self.estimator_.effect_interval(covariates, alpha=0.05)]
 
     @available_if(lambda self: self.inference is not None)
-    def average_interval(self, covariates):
+    def average_interval(self, covariates: Matrix) -> Vector:
         """Return the ends of the interval that EconML states of the average effect."""
-        return self.estimator_.ate_interval(covariates, alpha=0.05)
+        return np.ravel(self.estimator_.ate_interval(covariates, alpha=0.05))
 
     def takes_missing(self) -> bool:
         """Say no: EconML wants to be asked for a way."""
         return False
 
 
-def adapted(name: str, options: dict, seed: int = 0, given: Collection[str] = ()):
+def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection[str] = ()) -> Any:
     """Return an unfitted estimator of another module, by `module:Class`.
 
     The `seed` is that of base learners, and of a `random_state`. A class of EconML that needs more
@@ -87,7 +89,7 @@ def adapted(name: str, options: dict, seed: int = 0, given: Collection[str] = ()
     for method in ("fit(covariates, treatment, outcome)", *["effect(covariates)"] * econml):
         if not callable(getattr(found, method.partition("(")[0], None)):
             raise InputError(f"{name} must have a method {method}")
-    taken, usual = inspect.signature(found).parameters, dict[str, object](random_state=seed)
+    taken, usual = inspect.signature(found).parameters, dict[str, Any](random_state=seed)
     if econml:
         more = [key for key in demanded(found.fit) if key not in ("self", "Y", "T", "X", *given)]
         check(not more, f"{name} must fit covariates, treatment and outcome alone", more)

@@ -5,12 +5,11 @@ import contextvars
 import copy
 import inspect
 import itertools
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import joblib
 import numpy as np
@@ -18,11 +17,15 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.cache import KEEPING, cached
-from lib.effects.estimator_files import GRIDS, PAPER, read_estimators
+from lib.effects.estimator_files import GRIDS, PAPER, Grids, read_estimators
 from lib.effects.intervals import NORMAL
 from lib.effects.metrics import evaluate
-from lib.effects.study import Study, read_study
+from lib.effects.study import Matrix, Study, Table, Vector, read_study
 from lib.errors import InputError, check, check_count, check_known, told
+
+#: Name → an estimator: of the book, of another library, or a class of your own; or names alone.
+Named: TypeAlias = dict[str, Any]
+Estimators: TypeAlias = Named | Iterable[str]
 
 
 class Estimate(NamedTuple):
@@ -34,27 +37,27 @@ class Estimate(NamedTuple):
     """
 
     ate: float
-    effects: np.ndarray | None
+    effects: Vector | None
     score: float
     settings: str
     seconds: float
     lower: float = np.nan
     upper: float = np.nan
-    effect_lower: np.ndarray | None = None
-    effect_upper: np.ndarray | None = None
+    effect_lower: Vector | None = None
+    effect_upper: Vector | None = None
     estimand: str = "ATE"
     settled: Any = None
 
 
 def benchmark(
-    studies: Study | Iterable[Study] | pd.DataFrame | str | os.PathLike,
-    control: pd.DataFrame | str | os.PathLike | None = None,
-    treated: pd.DataFrame | str | os.PathLike | None = None,
+    studies: Study | Iterable[Study] | Table,
+    control: Table | None = None,
+    treated: Table | None = None,
     *,
     estimators: Iterable[str] | None = None,
-    grids: dict | str | os.PathLike = GRIDS,
+    grids: Grids = GRIDS,
     seed: int = 0,
-    **options,
+    **options: Any,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
 
@@ -92,7 +95,7 @@ def benchmark(
 
 def benchmarks(
     studies: Iterable[Study],
-    estimators=PAPER,
+    estimators: Estimators = PAPER,
     choose: str = "each",
     bootstraps: int = 1_000,
     seed: int = 0,
@@ -122,7 +125,11 @@ def benchmarks(
 
 
 def estimate(
-    study: Study, estimators=PAPER, n_jobs: int | None = None, progress: bool = True, **of_file
+    study: Study,
+    estimators: Estimators = PAPER,
+    n_jobs: int | None = None,
+    progress: bool = True,
+    **of_file: Any,
 ) -> dict[str, Estimate]:
     """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
 
@@ -130,11 +137,13 @@ def estimate(
     :func:`~lib.effects.estimator_files.read_estimators`, or a dict, name → the estimator itself.
     Results of a class of your own are not kept, because its code is not ours to watch.
     """
-    ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress)
+    ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress, True)
     return found
 
 
-def with_settings_of(study: Study, estimators=PAPER, n_jobs: int | None = None, **of_file) -> dict:
+def with_settings_of(
+    study: Study, estimators: Estimators = PAPER, n_jobs: int | None = None, **of_file: Any
+) -> Named:
     """Return estimators with the settings that cross-validation in a study chooses, and no others.
 
     Where one does not say what it has chosen, as of another library, it will choose again.
@@ -143,18 +152,17 @@ def with_settings_of(study: Study, estimators=PAPER, n_jobs: int | None = None, 
     return {name: each.settled for name, each in found.items()}
 
 
-def _as_dict(estimators, **of_file) -> dict:
-    made = isinstance(estimators, dict)
-    return estimators if made else read_estimators(estimators=estimators, **of_file)
+def _as_dict(given: Estimators, **of_file: Any) -> Named:
+    return given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
 
 
 def _estimates(
-    studies, estimators: dict, n_jobs, progress, keep=True
-) -> Iterator[tuple[Study, dict]]:
+    studies: Iterable[Study], estimators: Named, n_jobs: int | None, progress: bool, keep: bool
+) -> Iterator[tuple[Study, dict[str, Estimate]]]:
     """Yield each study with its estimates, in order."""
     at_work: collections.deque[Study] = collections.deque()
 
-    def work():
+    def work() -> Iterator[Any]:
         for study in studies:
             rule = "a benchmark is of a study, of studies, or of three tables"
             check(isinstance(study, Study), rule, type(study).__name__)
@@ -178,7 +186,7 @@ def _estimates(
             results = {}
 
 
-def _ready(name: str, estimator, study: Study):
+def _ready(name: str, estimator: Any, study: Study) -> Any:
     """Refuse a study that an estimator cannot take, and tell it the propensities if it asks."""
     takes = getattr(estimator, "takes_missing", lambda: True)
     rule = f"estimator {name!r} has no way to take missing values, which impute=True fills in"
@@ -191,14 +199,16 @@ def _ready(name: str, estimator, study: Study):
 
 
 @cached
-def _estimate(name, given, covariates, treatment, outcome, test_covariates) -> Estimate:
-    begun, estimator, m = time.process_time(), copy.deepcopy(given), len(test_covariates)
+def _estimate(
+    name: str, given: Any, covariates: Matrix, treatment: Vector, outcome: Vector, of_test: Matrix
+) -> Estimate:
+    begun, estimator, m = time.process_time(), copy.deepcopy(given), len(of_test)
     # One thread: small matrices cost several times the CPU time on two.
     with told(f"estimator {name!r}"), threadpool_limits(1):
         estimator.fit(covariates, treatment, outcome)
         effects = None
         if callable(getattr(estimator, "effect", None)):
-            effects = np.asarray(estimator.effect(test_covariates), dtype=float)
+            effects = np.asarray(estimator.effect(of_test), dtype=float)
     if effects is None and not hasattr(estimator, "ate_"):
         raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
     shape = (m,) if effects is None else np.shape(effects)
@@ -207,10 +217,10 @@ def _estimate(name, given, covariates, treatment, outcome, test_covariates) -> E
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)
     lower, upper = ate - half, ate + half
     if hasattr(estimator, "average_interval"):
-        lower, upper = estimator.average_interval(test_covariates)
-    ends: Sequence[np.ndarray | None] = (None, None)
+        lower, upper = estimator.average_interval(of_test)
+    ends: Sequence[Vector | None] = (None, None)
     if hasattr(estimator, "effect_interval"):
-        ends = [np.asarray(end, dtype=float) for end in estimator.effect_interval(test_covariates)]
+        ends = [np.asarray(end, dtype=float) for end in estimator.effect_interval(of_test)]
     return Estimate(
         ate=ate,
         effects=effects,
@@ -226,7 +236,7 @@ def _estimate(name, given, covariates, treatment, outcome, test_covariates) -> E
     )
 
 
-def _unkept(*arguments) -> Estimate:
+def _unkept(*arguments: Any) -> Estimate:
     """Estimate, and keep nothing on disk, nor of the models on the way."""
     context = contextvars.copy_context()
     context.run(KEEPING.set, False)

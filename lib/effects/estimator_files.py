@@ -17,7 +17,8 @@ scikit-learn's: `base_estimator0__alpha` is `learner__alpha` in the grid of `con
 
 import os
 import warnings
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 from sklearn.model_selection import ParameterGrid
 
@@ -28,7 +29,11 @@ from lib.effects.estimators import DML, ESTIMATORS, EffectEstimator, Matching
 from lib.effects.intervals import Bootstrap
 from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
 from lib.errors import InputError, check, check_count, check_known, one_of
-from lib.files import read_yaml
+from lib.files import AnyPath, read_yaml
+
+#: Keys and values of an entry, or of what is made of it; and an estimator file, or what it holds.
+Options: TypeAlias = dict[str, Any]
+Grids: TypeAlias = AnyPath | Options
 
 #: The paper's estimators and those added since.
 GRIDS = ROOT / "data" / "estimators" / "income_scm.yml"
@@ -66,8 +71,13 @@ DML_WORDS = {
 
 
 def read_estimators(
-    grids=GRIDS, estimators=None, selection="grid", n_settings=20, seed=0, scored=True
-) -> dict[str, Any]:
+    grids: Grids = GRIDS,
+    estimators: Iterable[str] | None = None,
+    selection: str = "grid",
+    n_settings: int = 20,
+    seed: int = 0,
+    scored: bool = True,
+) -> Options:
     """Read an estimator file, check all of it, and make its estimators.
 
     `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
@@ -82,7 +92,7 @@ def read_estimators(
     check_count("n_settings", n_settings, least=1)
     of_search = {"n_settings": n_settings if selection == "random" else None}
     of_search |= {"seed": seed, "scored": scored}
-    entries, made = dict(read_grids(grids)), {}
+    entries, made = read_grids(grids), {}
     estimators = [estimators] if isinstance(estimators, str) else estimators
     names = list(entries if estimators is None else estimators)
     for name in names:
@@ -106,17 +116,17 @@ def read_estimators(
     return {name: made[name] for name in names}
 
 
-def read_grids(source: str | os.PathLike | dict = GRIDS) -> dict[str, dict[str, Any]]:
+def read_grids(source: Grids = GRIDS) -> dict[str, Options]:
     """Return the entries of an estimator file as they are written: name → keys and values."""
-    return _content(source)["estimators"]
+    return dict(_content(source)["estimators"])
 
 
-def labels(source: str | os.PathLike | dict = GRIDS) -> dict[str, str]:
+def labels(source: Grids = GRIDS) -> dict[str, str]:
     """Return the label of every estimator of a file: `T-learner (RF)` of `t-rfr`."""
     return {name: entry.get("label", name) for name, entry in read_grids(source).items()}
 
 
-def every_setting(name: str, source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
+def every_setting(name: str, source: Grids = GRIDS) -> Options:
     """Return an estimator file in which every setting of an entry is an entry of its own."""
     entry = read_grids(source)[name]
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
@@ -127,7 +137,7 @@ def every_setting(name: str, source: str | os.PathLike | dict = GRIDS) -> dict[s
     return {"estimators": made}
 
 
-def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
+def read_experiment(source: Grids = GRIDS) -> Options:
     """Read what an estimator file says of its study, as arguments of `benchmark`.
 
     `benchmark(observational, control, treated, **read_experiment("theirs.yml"))` repeats the
@@ -143,7 +153,7 @@ def read_experiment(source: str | os.PathLike | dict = GRIDS) -> dict[str, Any]:
     return {"grids": source, "estimators": list(content["estimators"])} | said
 
 
-def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
+def _content(source: Grids) -> Options:
     content = read_yaml(source, OTHER_SECTIONS) if isinstance(source, str | os.PathLike) else source
     if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
         raise InputError("an estimator file must have a mapping under the key 'estimators'")
@@ -159,13 +169,13 @@ def _content(source: str | os.PathLike | dict) -> dict[str, Any]:
     return content
 
 
-def _made(name: str, kind: str, keys: dict[str, Any], of_search: dict[str, Any]):
+def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEstimator:
     """Translate the keys of an entry into parameters of the estimator and of its searches."""
     check_known("class", kind, [*ESTIMATORS, "module:Class"])
     chosen, slots = ESTIMATORS[kind], ESTIMATORS[kind].slots()
     options = chosen(**dict.fromkeys(slots)).get_params()
     # Role → parameter → values; the learners themselves stand under an empty name.
-    said: dict[str, dict[str, list]] = {role: {} for role in (ALL, *slots) if slots}
+    said: dict[str, dict[str, list[Any]]] = {role: {} for role in (ALL, *slots) if slots}
     for key, value in keys.items():
         role, _, parameter = key.partition("__")
         slot, values = _slot(role, chosen), value if isinstance(value, list) else [value]
@@ -203,7 +213,7 @@ def _slot(role: str, chosen: type[EffectEstimator]) -> str:
     return role
 
 
-def _search(slot: str, bases: list, grid: dict[str, list], of_search: dict) -> Search:
+def _search(slot: str, bases: list[str], grid: Options, of_search: Options) -> Search:
     learners, settings = [], []
     kind, fitting = "regressor", list(CLASSIFIER)
     if slot == "propensity":

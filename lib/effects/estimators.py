@@ -25,6 +25,8 @@ References
    average treatment effects. Econometrica 74(1), Theorem 7.
 """
 
+from typing import Any, Self, TypeAlias
+
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import pairwise_distances_chunked
@@ -34,10 +36,14 @@ from sklearn.utils.metaestimators import available_if
 from lib.effects.estimands import tilted
 from lib.effects.intervals import NORMAL, covariance, influence
 from lib.effects.learners import Search, as_search, demanded, fit_arms, in_sample, out_of_fold
+from lib.effects.study import Matrix, Vector
 from lib.errors import check
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
+
+#: What a slot holds: a learner, or a search of its settings.
+Slot: TypeAlias = BaseEstimator
 
 #: What estimator files call the estimators; each class below enters itself.
 ESTIMATORS: dict[str, type["EffectEstimator"]] = {}
@@ -66,49 +72,49 @@ class EffectEstimator(BaseEstimator):
         """Return the names of the learners, in the order of the constructor."""
         return demanded(cls)
 
-    def fit(self, covariates, treatment, outcome):
+    def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit to covariates (n, p), treatment (n,) of zeros and ones, and outcome (n,)."""
         self._fit(np.asarray(covariates, dtype=float), np.asarray(treatment), np.asarray(outcome))
         return self
 
-    def _fit_arms(self, covariates, treatment, outcome, refit=True):
-        arms, data = (self.control, self.treated), (covariates, treatment, outcome)
-        (self.control_, self.treated_), self.score_ = fit_arms(arms, *data, refit)
+    def _fit_arms(self, *data: np.ndarray, refit: bool = True) -> None:
+        arms, self.score_ = fit_arms((self.control, self.treated), *data, refit=refit)
+        self.control_, self.treated_ = arms
 
     def takes_missing(self) -> bool:
         """Say whether there is a way to take missing covariates."""
         return all(as_search(getattr(self, slot)).takes_missing() for slot in self.slots())
 
-    def settled(self) -> "EffectEstimator":
+    def settled(self) -> Self:
         """Return an unfitted copy with the settings that `fit` has chosen."""
         slots = [slot for slot in self.slots() if hasattr(self, f"{slot}_")]
-        best = [clone(getattr(self, f"{slot}_").best_estimator_) for slot in slots]
-        chosen = {slot: Search(one, scored=False) for slot, one in zip(slots, best, strict=True)}
-        return clone(self).set_params(**chosen)
+        best = {slot: clone(getattr(self, f"{slot}_").best_estimator_) for slot in slots}
+        chosen = {slot: Search(one, scored=False) for slot, one in best.items()}
+        settled: Self = clone(self).set_params(**chosen)
+        return settled
 
     @available_if(lambda self: getattr(self, "covariance_", None) is not None)
-    def effect_interval(self, covariates):
+    def effect_interval(self, covariates: Matrix) -> tuple[Vector, Vector]:
         """Return the ends of 95 % intervals of effects, (m,) each, if a linear model says them."""
         design = self._contrast(covariates)
         half = NORMAL * np.sqrt(((design @ self.covariance_) * design).sum(axis=1))
-        middle = self.effect(covariates)
+        middle: Vector = self.effect(covariates)
         return middle - half, middle + half
 
     @available_if(lambda self: hasattr(self, "effect_interval"))
-    def average_interval(self, covariates):
+    def average_interval(self, covariates: Matrix) -> Vector:
         """Return the ends of the interval of the average effect, that at the mean covariates."""
         return np.ravel(self.effect_interval(covariates.mean(axis=0, keepdims=True)))
 
-    def _contrast(self, covariates) -> np.ndarray:
+    def _contrast(self, covariates: Matrix) -> Matrix:
         """Return how effects depend on the coefficients whose covariance is known."""
         return np.column_stack([covariates, np.ones(len(covariates))])
 
     def in_words(self) -> str:
         """Say what every search chose."""
-        searches: dict = {
-            slot: getattr(self, f"{slot}_", as_search(getattr(self, slot))) for slot in self.slots()
-        }
-        return "; ".join(f"{slot}: {search.in_words()}" for slot, search in searches.items())
+        asked = {slot: as_search(getattr(self, slot)) for slot in self.slots()}
+        made = {slot: getattr(self, f"{slot}_", None) or search for slot, search in asked.items()}
+        return "; ".join(f"{slot}: {search.in_words()}" for slot, search in made.items())
 
 
 class IPW(EffectEstimator, name="IPWEstimator"):
@@ -128,10 +134,10 @@ class IPW(EffectEstimator, name="IPWEstimator"):
     :math:`\phi_i + (\partial \hat\tau / \partial \beta)\,\phi_i^\beta`.
     """
 
-    def __init__(self, propensity, weighted=False, estimand="ATE, two arms"):
+    def __init__(self, propensity: Slot, weighted: bool = False, estimand: str = "ATE, two arms"):
         self.propensity, self.weighted, self.estimand = propensity, weighted, estimand
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment, refit=False)
         self.score_ = self.propensity_.best_score_
         self.propensities_ = e = in_sample(self.propensity_.best_estimator_, covariates, treatment)
@@ -148,7 +154,9 @@ class IPW(EffectEstimator, name="IPWEstimator"):
             self.standard_error_ = float(parts.std() * len(parts) ** 0.5)
 
 
-def weighted_means(weights, treatment, outcome, total=None) -> tuple[list, np.ndarray]:
+def weighted_means(
+    weights: Vector, treatment: Vector, outcome: Vector, total: float | None = None
+) -> tuple[list[float], Vector]:
     """Return the means of both arms, and the derivatives of their difference by the weights.
 
     A `total` that is given divides the sums of both; by default it is that of an arm's weights.
@@ -162,7 +170,7 @@ def weighted_means(weights, treatment, outcome, total=None) -> tuple[list, np.nd
     return means, moves
 
 
-def inverse_propensity_weights(treatment: np.ndarray, propensities: np.ndarray) -> np.ndarray:
+def inverse_propensity_weights(treatment: Vector, propensities: Vector) -> Vector:
     """Return 1 / P(the arm that was taken); zero where that is 0."""
     taken = np.where(treatment == 1, propensities, 1 - propensities)
     return np.divide(1.0, taken, out=np.zeros(len(taken)), where=taken > 0)
@@ -180,10 +188,10 @@ class TruePropensityWeighting(EffectEstimator):
     / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
     """
 
-    def __init__(self, probabilities=None):
+    def __init__(self, probabilities: Any = None):
         self.probabilities = probabilities
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         means, moves = weighted_means(1 / self.probabilities, treatment, outcome)
         self.ate_ = means[1] - means[0]
         self.standard_error_ = float(np.linalg.norm(moves / self.probabilities))
@@ -208,7 +216,7 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         """Say no: a distance needs all coordinates."""
         return False
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         gain, often, noise = np.zeros((3, len(outcome)))
         noise += np.nan  # of an arm of one, there is nobody else to tell it from
         for arm in (0, 1):
@@ -225,17 +233,14 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         self.standard_error_ = float(squares.sum() ** 0.5 / len(outcome))
 
 
-def nearest(points: np.ndarray, others: np.ndarray) -> np.ndarray:
+def nearest(points: Matrix, others: Matrix) -> np.ndarray:
     """Return for each point the first of the nearest others, without n² distances in memory."""
-
+    # By SciPy, of the power 2, in blocks of 64 MB: scikit-learn's own Euclidean one is not exact.
+    options = {"metric": "minkowski", "working_memory": 64}
+    blocks = pairwise_distances_chunked(points, others, **options)
     # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM they
     # are many, and whom they are matched with moves the effect.
-    def first(distances, start):
-        return distances.round(12).argmin(axis=1)
-
-    # By SciPy, of the power 2, in blocks of 64 MB: scikit-learn's own Euclidean one is not exact.
-    options = {"metric": "minkowski", "working_memory": 64, "reduce_func": first}
-    return np.concatenate([*pairwise_distances_chunked(points, others, **options)])
+    return np.concatenate([distances.round(12).argmin(axis=1) for distances in blocks])
 
 
 class SLearner(EffectEstimator, name="S-learner"):
@@ -244,24 +249,24 @@ class SLearner(EffectEstimator, name="S-learner"):
     .. math:: \hat\tau(z) = \hat\mu(z, 1) - \hat\mu(z, 0)
     """
 
-    def __init__(self, outcome):
+    def __init__(self, outcome: Slot):
         self.outcome = outcome
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         features = np.column_stack([covariates, treatment])
         self.outcome_ = as_search(self.outcome).fit(features, outcome)
         self.score_ = self.outcome_.best_score_
         self.covariance_ = covariance((self.outcome_, features, outcome))
 
-    def _contrast(self, covariates):
+    def _contrast(self, covariates: Matrix) -> Matrix:
         n, p = np.shape(covariates)
         return np.tile([*[0.0] * p, 1.0, 0.0], (n, 1))
 
-    def factual(self, covariates, treatment):
+    def factual(self, covariates: Matrix, treatment: Vector) -> Vector:
         """Return the expected outcome in the arm that is taken, shape (m,)."""
         return self.outcome_.predict(np.column_stack([covariates, treatment]))
 
-    def effect(self, covariates):
+    def effect(self, covariates: Matrix) -> Vector:
         """Return effects, shape (m,)."""
         nobody = np.zeros(len(covariates))
         return self.factual(covariates, nobody + 1) - self.factual(covariates, nobody)
@@ -273,20 +278,20 @@ class TLearner(EffectEstimator, name="T-learner"):
     .. math:: \hat\tau(z) = \hat\mu_1(z) - \hat\mu_0(z)
     """
 
-    def __init__(self, control, treated):
+    def __init__(self, control: Slot, treated: Slot):
         self.control, self.treated = control, treated
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self._fit_arms(covariates, treatment, outcome)
         arms = [(self.control_, treatment == 0), (self.treated_, treatment == 1)]
         self.covariance_ = covariance(*((one, covariates[i], outcome[i]) for one, i in arms))
 
-    def factual(self, covariates, treatment):
+    def factual(self, covariates: Matrix, treatment: Vector) -> Vector:
         """Return the expected outcome in the arm that is taken, shape (m,)."""
         control, treated = self.control_.predict(covariates), self.treated_.predict(covariates)
         return np.where(treatment == 1, treated, control)
 
-    def effect(self, covariates):
+    def effect(self, covariates: Matrix) -> Vector:
         """Return effects, shape (m,)."""
         return self.treated_.predict(covariates) - self.control_.predict(covariates)
 
@@ -302,19 +307,19 @@ class XLearner(EffectEstimator, name="X-learner"):
     with :math:`\hat\tau_a` fitted to the :math:`d_i` of arm a.
     """
 
-    def __init__(self, control, treated, propensity, final):
+    def __init__(self, control: Slot, treated: Slot, propensity: Slot, final: Slot):
         self.control, self.treated = control, treated
         self.propensity, self.final = propensity, final
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self._fit_arms(covariates, treatment, outcome)
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         control, treated = self.control_.predict(covariates), self.treated_.predict(covariates)
         imputed = np.where(treatment == 1, outcome - control, treated - outcome)
         final, arms = as_search(self.final, scored=False), (treatment == 0, treatment == 1)
-        self.effects_ = [clone(final).fit(covariates[arm], imputed[arm]) for arm in arms]
+        self.effects_ = [as_search(final).fit(covariates[arm], imputed[arm]) for arm in arms]
 
-    def effect(self, covariates):
+    def effect(self, covariates: Matrix) -> Vector:
         """Return effects, shape (m,)."""
         e = self.propensity_.predict(covariates)
         of_controls, of_treated = (search.predict(covariates) for search in self.effects_)
@@ -331,28 +336,29 @@ class RLearner(EffectEstimator, name="R-learner"):
     is a regression of the ratio of the residuals, weighted by :math:`(a_i - \hat e(z_i))^2`.
     """
 
-    def __init__(self, outcome, propensity, final):
+    def __init__(self, outcome: Slot, propensity: Slot, final: Slot):
         self.outcome, self.propensity, self.final = outcome, propensity, final
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self._fit_nuisances(covariates, treatment, outcome)
         mean = out_of_fold(self.outcome_.best_estimator_, covariates, outcome)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
         self._fit_effect(covariates, outcome - mean, treatment - e)
 
-    def effect(self, covariates):
+    def effect(self, covariates: Matrix) -> Vector:
         """Return effects, shape (m,)."""
         return self.final_.predict(covariates)
 
-    def _fit_nuisances(self, covariates, treatment, outcome):
+    def _fit_nuisances(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self.outcome_ = as_search(self.outcome).fit(covariates, outcome)
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         self.score_ = self.outcome_.best_score_
 
-    def _fit_effect(self, covariates, outcome_residual, treatment_residual):
-        weights = treatment_residual**2
+    def _fit_effect(self, covariates: Matrix, left: Vector, surprise: Vector) -> None:
+        """Regress what is left of the outcome on by how much the treatment surprises."""
+        weights = surprise**2
         used = weights > 0  # a residual of zero says nothing, and divides nothing
-        ratio = outcome_residual[used] / treatment_residual[used]
+        ratio = left[used] / surprise[used]
         self.final_ = as_search(self.final, scored=False)
         self.final_.fit(covariates[used], ratio, weights[used])
         self.covariance_ = covariance((self.final_, covariates[used], ratio, weights[used]))
@@ -364,7 +370,7 @@ class DML(RLearner, name="DMLCATEEstimator"):
     The halves are every other row, so that both are alike however the rows are sorted.
     """
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         even, odd = np.arange(0, len(outcome), 2), np.arange(1, len(outcome), 2)
         self._fit_nuisances(covariates[even], treatment[even], outcome[even])
         left = outcome[odd] - self.outcome_.predict(covariates[odd])
@@ -389,11 +395,13 @@ class AIPW(EffectEstimator):
     is the influence function if propensities are estimated; its standard error is that of the mean.
     """
 
-    def __init__(self, control, treated, propensity, estimand="ATE, two arms"):
+    def __init__(
+        self, control: Slot, treated: Slot, propensity: Slot, estimand: str = "ATE, two arms"
+    ):
         self.control, self.treated, self.propensity = control, treated, propensity
         self.estimand = estimand
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         e, plugin = self._fit_scores(covariates, treatment, outcome)
         tilt, slope = tilted(self.estimand, e)
         surprise = slope * (treatment - e)
@@ -401,7 +409,9 @@ class AIPW(EffectEstimator):
         self.ate_ = float(above.sum() / below.sum())
         self.standard_error_ = float(np.linalg.norm(above - self.ate_ * below) / below.sum())
 
-    def _fit_scores(self, covariates, treatment, outcome):
+    def _fit_scores(
+        self, covariates: Matrix, treatment: Vector, outcome: Vector
+    ) -> tuple[Vector, Vector]:
         self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment, refit=False)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
@@ -418,11 +428,11 @@ class AIPW(EffectEstimator):
 class DRLearner(AIPW, name="DR-learner"):
     r"""A regression of the scores of AIPW, :math:`\psi_i`, on the covariates [4]_."""
 
-    def __init__(self, control, treated, propensity, final):
+    def __init__(self, control: Slot, treated: Slot, propensity: Slot, final: Slot):
         super().__init__(control, treated, propensity, estimand="ATE")
         self.final = final
 
-    def _fit(self, covariates, treatment, outcome):
+    def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self._fit_scores(covariates, treatment, outcome)
         self.final_ = as_search(self.final, scored=False).fit(covariates, self.scores_)
         self.covariance_ = covariance((self.final_, covariates, self.scores_))

@@ -7,8 +7,9 @@ References
 .. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
 from lib import ROOT
-from lib.effects.study import Study, tempered
+from lib.effects.learners import Learner
+from lib.effects.study import Matrix, Study, Vector, tempered
 from lib.errors import needed
 
 #: Estimators that state intervals, with fixed settings.
@@ -31,7 +33,9 @@ LINEAR = (Ridge, LinearRegression, LogisticRegression)
 NORMAL = ndtri(0.975)
 
 
-def influence(model, fitted, features, target, weights=1.0) -> np.ndarray | None:
+def influence(
+    model: Learner, fitted: Vector, features: Matrix, target: Vector, weights: Vector | float = 1.0
+) -> Matrix | None:
     r"""Return by how much each of n subjects moves each coefficient, the intercept's last.
 
     Of a ridge, least squares or logistic regression that predicts the values `fitted`, shape
@@ -46,7 +50,7 @@ def influence(model, fitted, features, target, weights=1.0) -> np.ndarray | None
     """
     if not (isinstance(model, LINEAR) and model.fit_intercept):
         return None
-    curvature, penalty = 1.0, getattr(model, "alpha", 0.0)
+    curvature, penalty = np.ones(len(fitted)), getattr(model, "alpha", 0.0)
     if isinstance(model, LogisticRegression):
         curvature, penalty = fitted * (1 - fitted), 1 / model.C
     design = np.column_stack([features, np.ones(len(fitted))])
@@ -56,7 +60,7 @@ def influence(model, fitted, features, target, weights=1.0) -> np.ndarray | None
     return scores @ np.linalg.pinv(design.T @ curved + penalties)
 
 
-def covariance(*fits: tuple) -> np.ndarray | None:
+def covariance(*fits: tuple[Any, ...]) -> Matrix | None:
     """Return the summed covariance of the coefficients of searches fitted to different subjects."""
     found = [influence(one.best_estimator_, one.predict(data[0]), *data) for one, *data in fits]
     known = [phi.T @ phi for phi in found if phi is not None]
@@ -73,10 +77,10 @@ class Bootstrap(BaseEstimator):
     #: What the estimator has after `fit`, and its bootstrap too.
     SHARED = ("estimand", "score_", "in_words", "effect", "factual", "ate_")
 
-    def __init__(self, estimator, n_resamples=200, seed=0):
+    def __init__(self, estimator: BaseEstimator, n_resamples: int = 200, seed: int = 0):
         self.estimator, self.n_resamples, self.seed = estimator, n_resamples, seed
 
-    def fit(self, covariates, treatment, outcome):
+    def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit the estimator to all subjects, and to every resample."""
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
@@ -88,25 +92,27 @@ class Bootstrap(BaseEstimator):
 
     def takes_missing(self) -> bool:
         """Say whether the estimator has a way to take missing covariates."""
-        return self.estimator.takes_missing()
+        return bool(self.estimator.takes_missing())
 
-    def average_interval(self, covariates):
+    def average_interval(self, covariates: Matrix) -> tuple[float, float]:
         """Return the ends of the interval of the average effect."""
         if hasattr(self, "effect"):
             return self._around(lambda one: one.effect(covariates).mean())
         return self._around(lambda one: one.ate_)
 
     @available_if(lambda self: hasattr(self, "effect"))
-    def effect_interval(self, covariates):
+    def effect_interval(self, covariates: Matrix) -> tuple[Vector, Vector]:
         """Return the ends of intervals of effects, (m,) each."""
         return self._around(lambda one: one.effect(covariates))
 
-    def _around(self, quantity):
+    def _around(self, quantity: Callable[[Any], Any]) -> tuple[Any, Any]:
         half = NORMAL * np.std([quantity(one) for one in self.resampled_], axis=0, ddof=1)
         return quantity(self) - half, quantity(self) + half
 
 
-def lotteries(population: Study, n: int, seeds: Iterable, power, **marked_on) -> Iterator[Study]:
+def lotteries(
+    population: Study, n: int, seeds: Iterable[int], power: float, **marked_on: Any
+) -> Iterator[Study]:
     r"""Draw studies from a population of whom both outcomes are known, one a seed.
 
     Of the test subjects of a study, the population, n are drawn with replacement. Each takes one of

@@ -2,6 +2,8 @@
 
 import inspect
 import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -14,7 +16,15 @@ from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
+from lib.effects.study import Matrix, Vector
 from lib.errors import InputError, check, check_known
+
+#: A regressor or a classifier of scikit-learn's kind; and how much rows count, if not all alike.
+Learner: TypeAlias = BaseEstimator
+Weights: TypeAlias = Vector | None
+
+#: What cross-validation needs, see :func:`rows_of`.
+Rows: TypeAlias = tuple[np.ndarray, ...]
 
 #: The names that estimator files use.
 LEARNERS = {
@@ -43,7 +53,7 @@ FOLDS = 5
 CLEARLY_WORSE, FIRST_TREES = 2, 10
 
 
-def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
+def learner(name: str, seed: int = 0, **parameters: Any) -> Learner:
     """Return an unfitted base learner: library defaults, one thread, seeded."""
     check_known("base estimator", name, LEARNERS)
     made = LEARNERS[name]()
@@ -54,12 +64,12 @@ def learner(name: str, seed: int = 0, **parameters) -> BaseEstimator:
     return made.set_params(**usual | parameters)
 
 
-def demanded(function) -> list[str]:
+def demanded(function: Callable[..., Any]) -> list[str]:
     """Return the names of the parameters without a default."""
     return [k for k, p in inspect.signature(function).parameters.items() if p.default is p.empty]
 
 
-def fold_of(target: np.ndarray, stratified: bool = False) -> np.ndarray:
+def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
     """Return the fold of each of n rows: five blocks of neighbours, or of those of each arm."""
     n = len(target)
     check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
@@ -70,13 +80,13 @@ def fold_of(target: np.ndarray, stratified: bool = False) -> np.ndarray:
     return found
 
 
-def predict(model: BaseEstimator, features: np.ndarray) -> np.ndarray:
+def predict(model: Learner, features: Matrix) -> Vector:
     """Return means of a regressor, probabilities of the treatment of a classifier."""
     found = model.predict_proba(features)[:, 1] if is_classifier(model) else model.predict(features)
     return np.asarray(found, dtype=float)
 
 
-def fit(model: BaseEstimator, features, target, weights=1) -> BaseEstimator:
+def fit(model: Learner, features: Matrix, target: Vector, weights: Vector | int = 1) -> Learner:
     """Fit a learner, with weights if they differ."""
     if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
         raise InputError("an arm must have subjects in two folds or more: found all in one")
@@ -85,13 +95,15 @@ def fit(model: BaseEstimator, features, target, weights=1) -> BaseEstimator:
 
 
 @cached
-def in_sample(model, covariates, target) -> np.ndarray:
+def in_sample(model: Learner, covariates: Matrix, target: Vector) -> Vector:
     """Predict rows by a model that is fitted to them all."""
     return predict(fit(clone(model), covariates, target), covariates)
 
 
 @cached
-def out_of_fold(model, covariates, target, learned_from=True) -> np.ndarray:
+def out_of_fold(
+    model: Learner, covariates: Matrix, target: Vector, learned_from: Vector | bool = True
+) -> Vector:
     """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
     folds, found = fold_of(target), np.empty(len(target))
     for fold in range(FOLDS):
@@ -121,22 +133,31 @@ class Search(BaseEstimator):
         Score a single setting, too, although there is nothing to choose.
     """
 
-    def __init__(self, learner, grid=({},), n_settings=None, seed=0, scored=True):
+    def __init__(
+        self,
+        learner: Learner,
+        grid: Any = ({},),
+        n_settings: int | None = None,
+        seed: int = 0,
+        scored: bool = True,
+    ):
         self.learner, self.grid = learner, grid
         self.n_settings, self.seed, self.scored = n_settings, seed, scored
 
-    def settings(self) -> list[BaseEstimator]:
+    def settings(self) -> list[Learner]:
         """Return an unfitted learner for every setting of the grid."""
         return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
 
-    def fit(self, features, target, sample_weight=None, refit=True) -> "Search":
+    def fit(
+        self, features: Matrix, target: Vector, sample_weight: Weights = None, refit: bool = True
+    ) -> Self:
         """Choose a setting and fit it to all rows, unless `refit` is false."""
         # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
         rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
         self.best_score_ = fit_jointly([self], [rows], refit)
         return self
 
-    def predict(self, features) -> np.ndarray:
+    def predict(self, features: Matrix) -> Vector:
         """Return means, or probabilities of the treatment."""
         return predict(self.best_estimator_, features)
 
@@ -152,13 +173,16 @@ class Search(BaseEstimator):
         return ", ".join(f"{key.removeprefix('learner__')} {value}" for key, value in chosen)
 
 
-def as_search(given, scored: bool = True) -> Search:
+def as_search(given: Learner, scored: bool = True) -> Search:
     """Return an unfitted copy of a search, or a search of the one setting that is given."""
-    search = clone(given) if isinstance(given, Search) else Search(clone(given))
-    return search.set_params(scored=search.scored and scored)
+    search: Search = clone(given) if isinstance(given, Search) else Search(clone(given))
+    search.scored &= scored
+    return search
 
 
-def rows_of(features, target, weights=None, stratified=False) -> tuple:
+def rows_of(
+    features: Matrix, target: Vector, weights: Weights = None, stratified: bool = False
+) -> Rows:
     """Return total sums of squares in the folds, and what each row has.
 
     The first are about the fold's own mean; a row has features, a target, a fold and a weight.
@@ -171,7 +195,7 @@ def rows_of(features, target, weights=None, stratified=False) -> tuple:
     return np.array(scale), features, target, folds, weights
 
 
-def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -> float:
+def fit_jointly(searches: list[Search], rows: list[Rows], refit: bool = True) -> float:
     """Choose the settings that are best together, fit them on request, and return their score.
 
     A random search draws settings of the joint grid, so that one search's choice restricts the
@@ -200,7 +224,9 @@ def fit_jointly(searches: list[Search], rows: list[tuple], refit: bool = True) -
     return score
 
 
-def fit_arms(given, covariates, treatment, outcome, refit: bool = True) -> tuple[list, float]:
+def fit_arms(
+    given: Iterable[Learner], covariates: Matrix, treatment: Vector, outcome: Vector, *, refit: bool
+) -> tuple[list[Search], float]:
     """Choose settings of the outcome models of both arms by their joint R², and fit them."""
     scale, *rows = rows_of(covariates, outcome)
     arms = [(scale, *(column[treatment == arm] for column in rows)) for arm in (0, 1)]
@@ -209,7 +235,7 @@ def fit_arms(given, covariates, treatment, outcome, refit: bool = True) -> tuple
 
 
 @cached
-def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarray:
+def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> Vector:
     """Return the AUC of every setting, or its R² less 1.
 
     In a race of regression trees (Maron and Moore 1994, *Hoeffding races*, NeurIPS 6), a setting
@@ -231,7 +257,7 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
     sizes = {type(each) is RandomForestRegressor and each.n_estimators for each in settings}
     if grow := race and len(sizes) == 1 and max(sizes) > 2 * FIRST_TREES:
-        scores, racing = _grown(settings, used, scale, features, target, folds, weights)
+        scores, racing = _grown(settings, used, (scale, features, target, folds, weights))
     for fold in [] if grow else used:
         train, test = folds != fold, folds == fold
         for i in racing:
@@ -250,8 +276,9 @@ def cross_validated(settings: list, rows: tuple, race: bool = False) -> np.ndarr
     return scores / (len(used) if classes else np.count_nonzero(scale > 0))
 
 
-def _grown(settings, used, scale, features, target, folds, weights) -> tuple[np.ndarray, ...]:
+def _grown(settings: list[Learner], used: list[int], rows: Rows) -> tuple[np.ndarray, ...]:
     """Grow forests of one size while they may be the best; return scores, and who is left."""
+    scale, features, target, folds, weights = rows
     size, racing = settings[0].n_estimators, np.arange(len(settings))
     forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
     for total in [*range(FIRST_TREES, size, size // 4), size]:
@@ -269,7 +296,7 @@ def _grown(settings, used, scale, features, target, folds, weights) -> tuple[np.
     return scores, racing
 
 
-def _losses(trees: np.ndarray, size: int, target, weights) -> tuple[float, np.ndarray]:
+def _losses(trees: Matrix, size: int, target: Vector, weights: Vector) -> tuple[float, Vector]:
     r"""Return the loss of a forest's first B trees, and what each adds to that of the whole.
 
     The expected squared error of B trees is :math:`E_\infty + V / B`, with V the variance between
@@ -289,4 +316,4 @@ def _still_racing(racing: np.ndarray, losses: np.ndarray, left: float = 1.0) -> 
     losses = losses[racing]
     behind = losses - losses[losses.sum(axis=1).argmin()]
     chance = behind.std(axis=1, ddof=1) * (losses.shape[1] * left) ** 0.5
-    return racing[behind.sum(axis=1) <= CLEARLY_WORSE * chance]
+    return racing[np.flatnonzero(behind.sum(axis=1) <= CLEARLY_WORSE * chance)]

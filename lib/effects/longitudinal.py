@@ -36,7 +36,7 @@ References
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -46,8 +46,15 @@ from threadpoolctl import threadpool_limits
 
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
-from lib.effects.study import MINIMAL_ADJUSTMENT
+from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector
 from lib.errors import check, check_known, told
+
+#: What a regime is worth, and by how much each subject moves that.
+Worth: TypeAlias = tuple[float, Vector]
+
+#: What a regime gains over the first, and its standard error, of each; an entrant finds it.
+Gains: TypeAlias = dict[str, tuple[float, float]]
+Entrant: TypeAlias = Callable[["Panel"], Gains]
 
 #: Of weights that are truncated, this share is left as it is.
 KEPT = 0.99
@@ -139,7 +146,7 @@ class Panel:
 
     def followed(self, regime: str) -> np.ndarray:
         """Return whether each subject did what a regime says, (n, K)."""
-        return self.taken == self.said[regime]
+        return np.asarray(self.taken == self.said[regime])
 
     @property
     def even(self) -> tuple[np.ndarray, None]:
@@ -181,7 +188,7 @@ def _without(scores: np.ndarray | None, phi: np.ndarray) -> np.ndarray:
     return phi if scores is None else phi - scores @ (_inverse(scores) @ (scores.T @ phi))
 
 
-def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0):
+def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0) -> Worth:
     """Weight those who followed a regime by the inverse of how likely that was."""
     of_taken, scores = getattr(panel, chances)
     weights = panel.followed(regime).all(axis=1) / of_taken.prod(axis=1)
@@ -191,7 +198,7 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
     return value, _without(scores, weights * (panel.outcomes - value) / weights.mean())
 
 
-def _predicted(panel: Panel, regime: str, x: np.ndarray, weights: np.ndarray):
+def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
     """Average what a regression on x and all decisions predicts if these are a regime's."""
     levels, y = np.eye(len(panel.levels))[:, 1:], panel.outcomes
     codes = panel.taken, panel.said[regime]
@@ -202,12 +209,14 @@ def _predicted(panel: Panel, regime: str, x: np.ndarray, weights: np.ndarray):
     return value, there @ beta - value + len(x) * weights * (y - seen @ beta) * (seen @ toward)
 
 
-def regression(panel: Panel, regime: str, history: int = -1):
+def regression(panel: Panel, regime: str, history: int = -1) -> Worth:
     """Predict by one regression on all decisions and a history, as if no decision changed that."""
     return _predicted(panel, regime, panel.histories[history], np.ones(len(panel.taken)))
 
 
-def structural_model(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0):
+def structural_model(
+    panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0
+) -> Worth:
     r"""Fit a marginal structural model, in which each decision adds its own part [5]_.
 
     .. math:: E[Y(a_1, \dots, a_K)] = \beta_0 + \sum_k \beta_{k, a_k}, \qquad
@@ -224,7 +233,7 @@ def structural_model(panel: Panel, regime: str, chances: str = "estimated", kept
     return value, _without(scores, phi)
 
 
-def iterated(panel: Panel, regime: str, learned_from=True) -> np.ndarray:
+def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) -> Matrix:
     """Return the iterated regressions of a regime, and the outcome at the end, (K + 1, n)."""
     found = [panel.outcomes]
     for x, here in zip(panel.histories[::-1], panel.followed(regime).T[::-1], strict=True):
@@ -233,7 +242,7 @@ def iterated(panel: Panel, regime: str, learned_from=True) -> np.ndarray:
     return np.array(found[::-1])
 
 
-def g_computation(panel: Panel, regime: str):
+def g_computation(panel: Panel, regime: str) -> Worth:
     """Average the first of the iterated regressions, by ridge among those who follow."""
     q, weights = iterated(panel, regime), np.ones(len(panel.taken))
     phi = q[0] - q[0].mean()
@@ -243,7 +252,7 @@ def g_computation(panel: Panel, regime: str):
     return q[0].mean(), phi
 
 
-def doubly_robust(panel: Panel, regime: str, chances: str = "estimated"):
+def doubly_robust(panel: Panel, regime: str, chances: str = "estimated") -> Worth:
     """Correct iterated regressions by the weighted residuals of subjects they have not seen."""
     of_taken, scores = getattr(panel, chances)
     folds, q = np.arange(len(of_taken)) % FOLDS, np.empty((of_taken.shape[1] + 1, len(of_taken)))
@@ -254,8 +263,8 @@ def doubly_robust(panel: Panel, regime: str, chances: str = "estimated"):
     return terms.mean(), _without(scores, terms - terms.mean())
 
 
-def _entrant(of_regime: Callable, static: bool = False, **options) -> Callable[[Panel], dict]:
-    def gains(panel: Panel) -> dict:
+def _entrant(of_regime: Callable[..., Worth], static: bool = False, **options: Any) -> Entrant:
+    def gains(panel: Panel) -> Gains:
         names = [name for name in panel.regimes if not static or panel.is_static(name)]
         found = {name: of_regime(panel, name, **options) for name in names}
         base, moves = found.pop(names[0])
@@ -265,7 +274,7 @@ def _entrant(of_regime: Callable, static: bool = False, **options) -> Callable[[
     return gains
 
 
-def _dynamic_dml(panel: Panel) -> dict:
+def _dynamic_dml(panel: Panel) -> Gains:
     """Let EconML add up effects of single decisions; of rare levels and of rules it knows none."""
     n, k = panel.taken.shape
     here = np.unique(panel.taken)
@@ -282,7 +291,7 @@ def _dynamic_dml(panel: Panel) -> dict:
 
 
 #: Name → the function from a panel to the gain of each regime over the first, and its error.
-ENTRANTS: dict[str, Callable[[Panel], dict[str, tuple[float, float]]]] = {
+ENTRANTS: dict[str, Entrant] = {
     "followers": _entrant(weighting, chances="even"),
     "regression-first": _entrant(regression, history=0),
     "regression-all": _entrant(regression),

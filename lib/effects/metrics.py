@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,13 @@ from threadpoolctl import threadpool_limits
 
 from lib.effects.estimands import average_effects
 from lib.effects.estimators import inverse_propensity_weights
-from lib.effects.study import Study
+from lib.effects.study import Matrix, Study, Vector
 
 #: Resamples of the test subjects whose counts are held at a time.
 BLOCK = 50
 
 
-def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[np.ndarray]:
+def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[Matrix]:
     """Yield blocks of how often each subject is in a resample, shape (block, n).
 
     A block of counts times a matrix of columns is a block of resampled sums. Without a seed, they
@@ -34,12 +35,12 @@ def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[np.nd
         yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
 
 
-def _r2_by_group(sample: SimpleNamespace) -> np.ndarray:
+def _r2_by_group(sample: SimpleNamespace) -> Matrix:
     spread = sample.group_truth - np.nanmean(sample.group_truth, axis=1, keepdims=True)
     # A group that is absent from a resample has no error; an estimate that is missing, no score.
     here = ~np.isnan(sample.group_truth)
     errors = np.where(here, sample.group_truth - sample.group_effect, 0)
-    return 1 - (errors**2).sum(axis=1) / np.nansum(spread**2, axis=1)
+    return np.asarray(1 - (errors**2).sum(axis=1) / np.nansum(spread**2, axis=1))
 
 
 #: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample has the
@@ -62,8 +63,8 @@ OF_AVERAGES, OF_GROUPS = ("ATE", "AE"), ("R² by group",)
 
 
 def compare(
-    effects, truth, groups=None, bootstraps=1_000, seed: int | None = 0
-) -> dict[str, np.ndarray]:
+    effects: Matrix, truth: Vector, groups: Any = None, bootstraps: int = 1000, seed: int | None = 0
+) -> dict[str, Matrix]:
     r"""Compare estimated effects with the truth, with bootstrap intervals.
 
     .. math::
@@ -112,7 +113,7 @@ def compare(
 
 
 def evaluate(
-    study: Study, estimates: dict, bootstraps: int = 1_000, seed: int | None = 0
+    study: Study, estimates: dict[str, Any], bootstraps: int = 1_000, seed: int | None = 0
 ) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
@@ -154,7 +155,7 @@ def evaluate(
     return pd.DataFrame(rows, columns=columns)
 
 
-def t_interval(groups) -> pd.DataFrame:
+def t_interval(groups: pd.api.typing.SeriesGroupBy) -> pd.DataFrame:
     r"""Average grouped values, `mean`, with a 95 % interval, `lower` and `upper`.
 
     .. math:: \bar x \pm t_{0.975,k-1}\,s / \sqrt k

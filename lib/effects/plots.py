@@ -1,17 +1,18 @@
 """Figures of metrics: who is how far off, and where; with the shapes of :mod:`lib.plots`."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from lib.effects.intervals import NORMAL
 from lib.errors import check_known
-from lib.plots import DOTS, INK, intervals, lines
+from lib.plots import DOTS, INK, Tables, intervals, lines
 
 
 def ranking(
-    runs: Mapping[str, pd.DataFrame], metric: str, unit: str, names: Mapping = {}, **options
+    runs: Tables, metric: str, unit: str, names: Mapping[str, str] = {}, **options: Any
 ) -> Figure:
     """Draw a metric of the estimators, the best at the top, with its intervals.
 
@@ -45,7 +46,7 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     return lines(table, label, title, "mean effect, US dollars", **options)
 
 
-def coverage(runs: Mapping, level: str, title: str, names: Mapping = {}) -> Figure:
+def coverage(runs: Tables, level: str, title: str, names: Mapping[str, str] = {}) -> Figure:
     """Draw which share of 95 % intervals holds the truth, a panel a run, a colour a level.
 
     `runs` are tables of :func:`~lib.effects.summaries.by_level`.

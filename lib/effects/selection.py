@@ -23,10 +23,10 @@ from lib import ROOT
 from lib.cache import cached
 from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import HIGHEST, LOWEST
-from lib.effects.learners import learner, out_of_fold
+from lib.effects.learners import Learner, learner, out_of_fold
 from lib.effects.metrics import compare, t_interval
-from lib.effects.study import Study
-from lib.errors import check
+from lib.effects.study import Matrix, Study, Vector
+from lib.errors import check, needed
 
 #: The candidates of the book.
 CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
@@ -35,13 +35,19 @@ CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 class Nuisances(NamedTuple):
     """Of n validation subjects, expected outcomes in both arms and as things are; propensities."""
 
-    control: np.ndarray
-    treated: np.ndarray
-    mean: np.ndarray
-    propensity: np.ndarray
+    control: Vector
+    treated: Vector
+    mean: Vector
+    propensity: Vector
 
 
-def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_model=None):
+def nuisances(
+    covariates: Matrix,
+    treatment: Vector,
+    outcome: Vector,
+    outcome_model: Learner | None = None,
+    propensity_model: Learner | None = None,
+) -> Nuisances:
     """Fit :class:`Nuisances` in five folds: nobody is predicted from their own outcome.
 
     Models are learners of scikit-learn; by default a random forest with leaves of at least 20, and
@@ -56,7 +62,9 @@ def nuisances(covariates, treatment, outcome, outcome_model=None, propensity_mod
     return Nuisances._make([*outcomes, np.clip(propensity, LOWEST, HIGHEST)])
 
 
-def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) -> pd.DataFrame:
+def criteria(
+    known: Nuisances, treatment: Vector, outcome: Vector, effects: pd.DataFrame, factual: Any = None
+) -> pd.DataFrame:
     r"""Score candidates by what can be seen.
 
     .. math::
@@ -80,7 +88,7 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
     Returned is one row a candidate, in the squared unit of the outcome; factual fit is missing for
     whom models no outcomes.
     """
-    control, treated, mean, e = (column[:, None] for column in nuisances)
+    control, treated, mean, e = (column[:, None] for column in known)
     a, y = np.asarray(treatment, dtype=float)[:, None], np.asarray(outcome)[:, None]
     tau = effects.to_numpy(dtype=float)
     wrong = effects.columns[~np.isfinite(tau).all(axis=0)].tolist()
@@ -100,7 +108,7 @@ def criteria(nuisances: Nuisances, treatment, outcome, effects, factual=None) ->
     return table.rename_axis("candidate")
 
 
-def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.DataFrame:
+def trial(study: Study, candidates: Any = CANDIDATES, seed: int = 0, **models: Any) -> pd.DataFrame:
     """Fit candidates to every other observational subject, and score them on the rest.
 
     The study has a truth, and `models` are those of :func:`nuisances`. Returned are the columns of
@@ -114,19 +122,21 @@ def trial(study: Study, candidates=CANDIDATES, seed: int = 0, **models) -> pd.Da
         known = nuisances(*validation, **models)
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))
     effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)
-    r2 = compare(answers.to_numpy(), study.effects, bootstraps=0)["R²"][0]
+    r2 = compare(answers.to_numpy(), needed("truth", study.effects), bootstraps=0)["R²"][0]
     return criteria(known, validation[1], validation[2], effects, factual).assign(**{"R²": r2})
 
 
 @cached
-def _halves(candidate, covariates, treatment, outcome, test_covariates):
+def _halves(
+    candidate: Any, covariates: Matrix, treatment: Vector, outcome: Vector, of_test: Matrix
+) -> tuple[Vector, Vector, Vector]:
     """Return effects and factual outcomes of validation subjects, and effects of the test's."""
     candidate = copy.deepcopy(candidate)
     candidate.fit(covariates[::2], treatment[::2], outcome[::2])
     factual = np.full(len(outcome[1::2]), np.nan)
     if hasattr(candidate, "factual"):
         factual = candidate.factual(covariates[1::2], treatment[1::2])
-    return candidate.effect(covariates[1::2]), factual, candidate.effect(test_covariates)
+    return candidate.effect(covariates[1::2]), factual, candidate.effect(of_test)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:

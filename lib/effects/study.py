@@ -4,17 +4,25 @@ Estimators learn from the seen who took one of two arms. They are marked on test
 both outcomes are known.
 """
 
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from lib.errors import InputError, check, check_known, check_once
-from lib.files import atomic_write, read_table, write_parquet
+from lib.files import AnyPath, atomic_write, read_table, write_parquet
+
+#: What estimators learn from: covariates of n subjects, (n, p), and a number of each, (n,).
+Matrix: TypeAlias = NDArray[np.float64]
+Vector: TypeAlias = NDArray[np.float64]
+
+#: A table, or the CSV or Parquet file that holds it.
+Table: TypeAlias = pd.DataFrame | AnyPath
 
 #: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
 #: Numbers stand first, as in the reference's encoding: trees break ties by the order of columns.
@@ -171,7 +179,7 @@ class Study:
             found["test_effects"] = pd.DataFrame(vars(self.truth))
         return {name: one for name, one in found.items() if isinstance(one, pd.DataFrame)}
 
-    def to_parquet(self, folder: str | os.PathLike) -> Path:
+    def to_parquet(self, folder: AnyPath) -> Path:
         """Write one file for each of :meth:`tables` into a folder, whole, and return it."""
         with atomic_write(folder, [f"{name}.parquet" for name in FILES.values()]) as beside:
             for name, table in self.tables().items():
@@ -199,23 +207,25 @@ class Study:
             check_known("arm", arm, taken.unique())
         check(self.arms[0] != self.arms[1], "the two arms must differ", self.arms)
         _check_spelling(taken)
-        return taken.isin(self.arms).to_numpy()
+        return np.asarray(taken.isin(self.arms))
 
-    def _probability_of(self, arm: np.ndarray, used: np.ndarray) -> np.ndarray | None:
+    def _probability_of(self, arm: Vector, used: np.ndarray) -> Vector | None:
         if self.probabilities is None:
             return None
         both = _probabilities("probabilities", self.probabilities, self.arms, len(used))
-        taken = np.where(arm == 1, both[used, 1], both[used, 0])
-        check((taken > 0).all(), "probabilities must be above 0 of what was taken", 0.0)
+        taken: Vector = np.where(arm == 1, both[used, 1], both[used, 0])
+        check(bool((taken > 0).all()), "probabilities must be above 0 of what was taken", 0.0)
         return taken
 
 
-def read_study(observational, control=None, treated=None, **fields) -> Study:
+def read_study(
+    observational: Table, control: Table | None = None, treated: Table | None = None, **fields: Any
+) -> Study:
     """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them.
 
     A folder alone, as :meth:`Study.to_parquet` writes it, has the truth in it, too.
     """
-    given = dict(zip(TABLES, (observational, control, treated), strict=True))
+    given: dict[str, Any] = dict(zip(TABLES, (observational, control, treated), strict=True))
     if control is None:
         paths = {field: Path(observational, f"{name}.parquet") for field, name in FILES.items()}
         given = {field: path for field, path in paths.items() if field in TABLES or path.exists()}
@@ -227,11 +237,11 @@ def read_study(observational, control=None, treated=None, **fields) -> Study:
     return Study(**frames | fields)
 
 
-def _probabilities(which: str, table: pd.DataFrame, arms: tuple[str, str], n: int) -> np.ndarray:
+def _probabilities(which: str, table: pd.DataFrame, arms: tuple[str, str], n: int) -> Matrix:
     for name in arms:
         check_known(f"{which} column", name, table)
     check(len(table) == n, f"{which} must have one row a subject, {n:,}", len(table))
-    both = table[list(arms)].to_numpy(dtype=float)
+    both: Matrix = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
     check(not wrong, f"{which} must be within 0 and 1", wrong[:3])
     return both

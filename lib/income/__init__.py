@@ -1,6 +1,5 @@
 """What is particular to IncomeSCM, the simulator built on the Adult table."""
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from lib import ROOT
 from lib.adult import load_adult
 from lib.cache import cached
 from lib.errors import check_known
-from lib.files import read_table
+from lib.files import AnyPath, read_table
 from lib.income.data_sets import load_cate
 from lib.income.mechanisms import MECHANISMS
 from lib.income.published import published_study
@@ -28,7 +27,7 @@ def fitted_simulator(
     specification: str = "income_scm_1.0",
     seed: int = 0,
     coupling: str = "gumbel",
-    table: str | os.PathLike | None = None,
+    table: AnyPath | None = None,
     seeded: Collection[str] | None = None,
 ) -> Simulator:
     """Return a fitted simulator; the fit of each mechanism is kept on disk and made once.

@@ -4,8 +4,8 @@
 ``lib.book.publishing`` writes that beside the tables. Same code, versions and seeds, same bytes.
 """
 
-import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import pandas as pd
 from lib import ROOT
 from lib.effects.study import read_study
 from lib.errors import check_known, needed
-from lib.files import read_table, read_yaml, write_parquet
+from lib.files import AnyPath, read_table, read_yaml, write_parquet
 from lib.income.study import draw_study
 from lib.scm import Simulator
 
@@ -24,7 +24,7 @@ _FILE = read_yaml(ROOT / "data" / "income_data_sets.yml")
 DATA_SETS, SMALL = _FILE["sets"], _FILE["small"]
 
 
-def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict:
+def write_cate(folder: Path, name: str, simulator: Simulator, **changed: Any) -> dict[str, Any]:
     """Draw a data set from the simulator of its specification, and write its tables as Parquet.
 
     `changed` differs from the size in the file: `n` subjects, seen and tested; `repeats`.
@@ -43,7 +43,7 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed) -> dict
     return {**_FILE["description"], "name": name, "about": about}
 
 
-def load_cate(folder: str | os.PathLike, **fields) -> tuple[pd.DataFrame, *tuple[np.ndarray, ...]]:
+def load_cate(folder: AnyPath, **fields: Any) -> tuple[pd.DataFrame, *tuple[np.ndarray, ...]]:
     r"""Read the seen subjects in the arms: covariates X, treatment t, outcome y, effect τ, e.
 
     Of n subjects there are X, (n, d), numbers standardised and categories one-hot; t, 1.0 for the

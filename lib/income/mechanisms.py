@@ -67,7 +67,7 @@ class EducationNumSampler(Mechanism):
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         education = parents["education"]
         ranks = [EDUCATION_LEVELS.index(level) + 1.0 for level in education.categories]
-        return np.array(ranks)[education.codes]
+        return np.asarray(np.take(ranks, education.codes))
 
 
 class EducationTransition(CategoricalMechanism):
@@ -90,7 +90,8 @@ class EducationTransition(CategoricalMechanism):
 
 def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: float) -> np.ndarray:
     """Return the number that goes with each subject's level, shape (n,)."""
-    return np.array([numbers.get(level, otherwise) for level in column.categories])[column.codes]
+    of_level = [numbers.get(level, otherwise) for level in column.categories]
+    return np.asarray(np.take(of_level, column.codes))
 
 
 # --- work and family ---------------------------------------------------------------------
@@ -353,23 +354,25 @@ class IncomeSampler(Mechanism):
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the forest's probability of an income above $50 000, shape (n,)."""
-        return self.is_rich_(parents)[0]
+        return self.is_rich_(parents)[0, :]
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         level = np.floor(self._square(self.predict(parents), noise[0]) * self.scale_)
         tail = np.where(level > 0, _tail().ppf(noise[1]), 0.0)
         income = level * (1 - self.root_brier_) + tail * self.largest_ * self.root_brier_
         paid = parents["workclass"] != "Without-pay"
-        return np.round(income * _by_level(parents["studies"], PAID, otherwise=1.0) * paid)
+        return np.asarray(
+            np.round(income * _by_level(parents["studies"], PAID, otherwise=1.0) * paid)
+        )
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
         return "AUC", float(roc_auc_score(self._indicator(values), self.predict(parents)))
 
     def _square(self, predicted: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        return np.maximum(predicted + self.NOISE * ndtri(noise) + self.SHIFT, 0) ** 2
+        return np.maximum(predicted + self.NOISE * np.asarray(ndtri(noise)) + self.SHIFT, 0) ** 2
 
     def _indicator(self, values: Column | None) -> np.ndarray:
-        return self.own(values, INCOMES).codes.astype(float)
+        return np.asarray(self.own(values, INCOMES).codes, dtype=float)
 
 
 @functools.cache
@@ -418,7 +421,7 @@ class IncomeTransition(Mechanism):
         weight = np.where(starts_afresh, 0.0, self.prev_weight)
         kept = previous * (1 + self.max_raise_frac * noise[1])
         income = weight * kept + (1 - weight) * drawn
-        return np.round(income * _by_level(parents["studies"], PAID, otherwise=1.0))
+        return np.asarray(np.round(income * _by_level(parents["studies"], PAID, otherwise=1.0)))
 
 
 #: The names that a specification of IncomeSCM may use beside the general ones.

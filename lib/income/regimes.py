@@ -35,7 +35,8 @@ def lottery(now: pd.DataFrame, before: pd.DataFrame) -> np.ndarray:
     """Return the chances of every level of studies, (n, 4): more studies after a low income."""
     low, rank = before["income"].to_numpy() < LOW, now["education-num"].to_numpy() - 10
     never = np.full(len(low), -np.inf)
-    return softmax([0.0 * low, -0.5 + 0.4 * low, never, -0.5 + 0.9 * low - 0.05 * rank], axis=0).T
+    scores = [0.0 * low, -0.5 + 0.4 * low, never, -0.5 + 0.9 * low - 0.05 * rank]
+    return np.asarray(softmax(scores, axis=0)).T
 
 
 def draw_panels(
@@ -57,7 +58,7 @@ def draw_panels(
     def policy(now: pd.DataFrame, before: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
         by_lot = own + (1 - own) * lottery(now, before).cumsum(axis=1)[:, :-1]
         drawn = STUDIES.categories[(noise[:, None] > by_lot).sum(axis=1)]
-        return np.where(noise < own, now["studies"], drawn)
+        return np.asarray(np.where(noise < own, now["studies"], drawn))
 
     do, block = {"studies": dict.fromkeys(decisions, policy)}, n * (BLOCK // n or 1)
     for world in simulator.blocks(n * panels, horizon, seed, do, block=block):

@@ -104,7 +104,7 @@ def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> D
 
 def _bend(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
     """Raise the incomes of the young, and lower those of people beyond :data:`TURNING_AGE`."""
-    return np.tanh((TURNING_AGE - table["age"].to_numpy(dtype=float)) / 4)
+    return np.tanh((TURNING_AGE - np.asarray(table["age"], dtype=float)) / 4)
 
 
 def _uneven(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
@@ -114,7 +114,7 @@ def _uneven(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
 
 def _luck(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
     """Add normal noise, the same in both arms."""
-    return ndtri(uniforms(seed, "luck beside", n=len(table))[0])
+    return np.asarray(ndtri(uniforms(seed, "luck beside", n=len(table))[0]))
 
 
 def _chances(table: pd.DataFrame, share: float, by: str | None) -> np.ndarray:
@@ -131,7 +131,8 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
         return np.zeros(len(values))
     steps = SLOPE * (values - values.mean()) / (values.std() or 1.0)
     bound = 40 + np.abs(steps).max()  # expit(40) is 1 in double precision
-    return expit(steps + brentq(lambda a: expit(a + steps).mean() - share, -bound, bound))
+    start = brentq(lambda a: expit(a + steps).mean() - share, -bound, bound)
+    return np.asarray(expit(steps + start))
 
 
 def _numbers(rule: str, below: float = np.inf) -> tuple[str, Callable[[Any], bool]]:

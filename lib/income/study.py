@@ -19,6 +19,7 @@ no estimator can reach an R² above :math:`\mathrm{Var}(\tau) / \mathrm{Var}(Y(1
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,11 @@ from lib.errors import check, check_count, check_known
 from lib.income.characteristics import cohort
 from lib.scm import Simulator, StochasticPolicy
 from lib.scm.simulator import BLOCK
+
+#: Fields of a study, by name; its two arms; and the probabilities of levels in a lottery.
+Fields: TypeAlias = dict[str, Any]
+Arms: TypeAlias = tuple[str, str]
+Lottery: TypeAlias = Mapping[str, float] | None
 
 #: The step of the treatment.
 TREATED_STEP = 1
@@ -42,9 +48,9 @@ class DrawnStudy(Study):
     """A study that knows how it was drawn: the arguments of :func:`draw_study`."""
 
     truth: TrueEffects | None = None
-    drawn: dict = field(default_factory=dict, repr=False)
+    drawn: Fields = field(default_factory=dict, repr=False)
 
-    def redrawn(self, **changes) -> "DrawnStudy":
+    def redrawn(self, **changes: Any) -> "DrawnStudy":
         """Draw it again, with some arguments changed and all else, chance included, as it was."""
         return draw_study(**self.drawn | changes)
 
@@ -58,9 +64,9 @@ def draw_study(
     n_test: int | None = None,
     repeats: int = 0,
     adjustment: str | Sequence[str] = "full",
-    arms: tuple[str, str] = ARMS,
+    arms: Arms = ARMS,
     truth_seed: int = 2,
-    lottery: Mapping[str, float] | None = None,
+    lottery: Lottery = None,
 ) -> DrawnStudy:
     """Draw who is seen, and the test subjects in both arms, with all that is true of them.
 
@@ -88,7 +94,7 @@ def draw_study(
 
 
 def draw_studies(
-    simulators: Simulator | Iterable[Simulator], n: int, seeds: Iterable[int], **options
+    simulators: Simulator | Iterable[Simulator], n: int, seeds: Iterable[int], **options: Any
 ) -> Iterator[DrawnStudy]:
     """Draw one study a seed, as it is needed, from one simulator or from several in turn.
 
@@ -116,7 +122,7 @@ def true_effects(
     repeats: int,
     horizon: int = 7,
     seed: int = 2,
-    arms: tuple[str, str] = ARMS,
+    arms: Arms = ARMS,
 ) -> TrueEffects:
     """Run the future of a world's subjects many times in both arms, with shared noise.
 
@@ -142,7 +148,9 @@ def true_effects(
     return TrueEffects(mean, squares / (repeats - 1), repeats)
 
 
-def _futures(simulator, world, horizon, seed, arms, repeats=range(1)) -> list[pd.DataFrame]:
+def _futures(
+    simulator: Simulator, world: pd.DataFrame, horizon: int, seed: int, arms: Arms, repeats: range
+) -> list[pd.DataFrame]:
     """Run the world on from the treatment, in both arms, each repeat with subjects of its own."""
     check_known("step", TREATED_STEP, world["t"].unique())
     before, now = (world[world["t"] == t] for t in (0, TREATED_STEP))
@@ -156,23 +164,32 @@ def _futures(simulator, world, horizon, seed, arms, repeats=range(1)) -> list[pd
 
 
 @cached
-def _seen(simulator, n, horizon, seed, lottery) -> dict:
+def _seen(simulator: Simulator, n: int, horizon: int, seed: int, lottery: Lottery) -> Fields:
     policy = {} if lottery is None else {"studies": {TREATED_STEP: StochasticPolicy(lottery)}}
     world = simulator.sample(n, horizon, seed, policy)
     return {"observational": cohort(world), "probabilities": _chances(simulator, world, lottery)}
 
 
 @cached
-def _done(simulator, n, horizon, seed, arms, repeats, truth_seed, lottery) -> dict:
+def _done(
+    simulator: Simulator,
+    n: int,
+    horizon: int,
+    seed: int,
+    arms: Arms,
+    repeats: int,
+    truth_seed: int,
+    lottery: Lottery,
+) -> Fields:
     world = simulator.sample(n, TREATED_STEP + 1, seed)
-    control, treated = map(cohort, _futures(simulator, world, horizon, seed, arms))
+    control, treated = map(cohort, _futures(simulator, world, horizon, seed, arms, range(1)))
     again = (simulator, world, repeats, horizon, truth_seed, arms)
     truth = true_effects(*again) if repeats else None
     chances = _chances(simulator, world, lottery)
     return {"control": control, "treated": treated, "truth": truth, "test_probabilities": chances}
 
 
-def _chances(simulator, world, lottery) -> pd.DataFrame:
+def _chances(simulator: Simulator, world: pd.DataFrame, lottery: Lottery) -> pd.DataFrame:
     """Return the true probability of every level of studies, one row a subject of the world."""
     chosen = simulator.probabilities("studies", world, TREATED_STEP)
-    return chosen if lottery is None else chosen.assign(**dict.fromkeys(chosen, 0.0) | lottery)
+    return chosen if lottery is None else chosen.assign(**{**dict.fromkeys(chosen, 0.0), **lottery})

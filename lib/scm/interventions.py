@@ -15,7 +15,7 @@ key ``range(1, 4)`` stands for several steps. What is done is one of
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class StochasticPolicy:
     of the frames of the current and the previous step that returns such a mapping.
     """
 
-    def __init__(self, probabilities: Mapping[str, float] | Callable):
+    def __init__(self, probabilities: Mapping[str, float] | Callable[..., Any]):
         self.probabilities = probabilities
         if isinstance(probabilities, Mapping):
             self._table(probabilities, range(1))
@@ -46,7 +46,7 @@ class StochasticPolicy:
         matrix[:, as_column(list(table), levels, "the policy").codes] = table
         return matrix
 
-    def _table(self, given: Mapping | pd.DataFrame, subjects: Sequence) -> pd.DataFrame:
+    def _table(self, given: Mapping[str, Any] | pd.DataFrame, subjects: Any) -> pd.DataFrame:
         table = pd.DataFrame(dict(given), index=subjects)
         wrong = (table < 0).any(axis=1) | ~np.isclose(table.sum(axis=1, skipna=False), 1)
         rule = "the probabilities of a policy must be 0 or more and sum to 1"
@@ -64,7 +64,7 @@ class World:
         n: int | None = None,
         horizon: int = 1,
         seed: int = 0,
-        do: Mapping | None = None,
+        do: Mapping[str, Any] | None = None,
         start: pd.DataFrame | None = None,
         first: int = 0,
     ):
@@ -80,7 +80,7 @@ class World:
         check(met, f"start must be of one step, below the horizon, {horizon}", begins)
         self.steps = range(begins[0], horizon)
         #: What is done: a column, of one value for all or of one a subject, or a rule.
-        self.actions: dict[tuple[str, int], Column | Callable] = {}
+        self.actions: dict[tuple[str, int], Column | Callable[..., Any]] = {}
         do = {} if do is None else do
         check(isinstance(do, Mapping), "do must map variables to what is done", do)
         for variable, what in do.items():

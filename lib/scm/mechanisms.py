@@ -57,7 +57,7 @@ Bound = Annotated[float, AllowInfNan(True)]
 Bounds = Annotated[tuple[Bound, Bound], AfterValidator(_ordered)]
 
 
-class Parents(dict):
+class Parents(dict[str, Any]):
     """The values of a variable's direct causes, one column each.
 
     ``parents.previous`` are the causes a step earlier. Numbers are float arrays, categories are
@@ -266,7 +266,7 @@ def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
     # Summed level by level: numpy's own sum adds in another order when n is 1, and a
     # subject's value must not depend, by one bit, on the block it is computed in.
     total = functools.reduce(np.add, weights)
-    return (np.asarray(weights) / total).T
+    return np.asarray(weights / total).T
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -276,7 +276,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 def is_level(previous: pd.Categorical) -> np.ndarray:
     """Return the indicator of each subject's level, shape (levels, n)."""
-    return previous.codes == np.arange(len(previous.categories))[:, None]
+    return np.asarray(previous.codes == np.arange(len(previous.categories))[:, None])
 
 
 def stay_or_redraw(
@@ -342,14 +342,14 @@ class Features:
         place[order] = first.cumsum() - 1
         return order[first], place
 
-    def once_per_profile(self, parents: State, model: Callable, dtype: type = float) -> np.ndarray:
+    def once_per_profile(self, parents: State, model: Any, dtype: type = float) -> np.ndarray:
         """Apply a costly `model` to each distinct combination of parent values once."""
         rows, place = self.profiles(parents)
-        return model(self.matrix(of_rows(parents, rows), dtype))[place]
+        return np.asarray(model(self.matrix(of_rows(parents, rows), dtype))[place])
 
     def _rows(self, name: str, column: Column) -> np.ndarray:
         if scale := self.scales[name]:
-            return (column - scale[0]) / scale[1]
+            return np.asarray((column - scale[0]) / scale[1])
         return is_level(column)
 
 
@@ -388,7 +388,7 @@ class Learned:
         order = np.lexsort([tree.apply(matrix) for tree in trees[:3]])
         matrix = matrix[order]
         sums = sum(tree.predict(matrix) for tree in trees)
-        means = np.empty_like(sums)
+        means: np.ndarray = np.empty_like(sums)
         means[order] = sums / len(trees)
         return means
 
@@ -401,7 +401,8 @@ ESTIMATORS = {kind.__name__: kind for kind in (*REGRESSIONS, *CLASSIFIERS, Poiss
 class FittedMechanism(Mechanism):
     """A mechanism that a scikit-learn `estimator`, with its own `options`, learns from parents."""
 
-    options: dict = field(default_factory=dict)
+    # Not dict[str, Any]: pydantic would check the keys by that, before `__post_init__` does.
+    options: dict = field(default_factory=dict)  # type: ignore[type-arg]
 
     #: The name of the estimator's class, which a subclass states.
     estimator = ""
@@ -450,9 +451,9 @@ FAR = 5
 def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
     """Turn uniforms into standard normal values between two bounds."""
     if low > FAR or high < -FAR:
-        return truncnorm.ppf(noise, low, high)
+        return np.asarray(truncnorm.ppf(noise, low, high))
     low, high = ndtr(low), ndtr(high)
-    return ndtri(low + noise * (high - low))
+    return np.asarray(ndtri(low + noise * (high - low)))
 
 
 class GaussianVariable(Mechanism):
@@ -505,7 +506,7 @@ class EmpiricalVariable(Mechanism):
         self.values_ = np.sort(values)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        return np.quantile(self.values_, noise[0], method="inverted_cdf")
+        return np.asarray(np.quantile(self.values_, noise[0], method="inverted_cdf"))
 
 
 class MultinomialVariable(CategoricalMechanism):
@@ -549,7 +550,7 @@ class IncrementSampler(Mechanism):
     continues: ClassVar[bool] = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        return parents.previous[self.variable] + self.increment
+        return np.asarray(parents.previous[self.variable] + self.increment)
 
 
 # --- fitted classifiers ------------------------------------------------------------------
@@ -646,11 +647,11 @@ class GaussianRegressionSampler(FittedMechanism):
 
     def predict(self, parents: Parents) -> np.ndarray:
         """Return the regression's mean, shape (n,)."""
-        return self.model_(parents)[0]
+        return self.model_(parents)[0, :]
 
     def deviation(self, noise: np.ndarray) -> np.ndarray:
         """Return the noise in the variable's units, shape (n,)."""
-        return self.std_mod * self.error_ * ndtri(noise[0])
+        return np.asarray(self.std_mod * self.error_ * ndtri(noise[0]))
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         values = self.predict(parents) + self.deviation(noise)
@@ -680,7 +681,7 @@ class UniformRegressionSampler(GaussianRegressionSampler):
     """
 
     def deviation(self, noise: np.ndarray) -> np.ndarray:
-        return self.std_mod * self.error_ * np.sqrt(3) * (2 * noise[0] - 1)
+        return np.asarray(self.std_mod * self.error_ * np.sqrt(3) * (2 * noise[0] - 1))
 
 
 class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
@@ -707,11 +708,11 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         super().learn(parents, values, seed)
 
     def rows(self, values: np.ndarray) -> np.ndarray:
-        return values != 0
+        return np.asarray(values != 0)
 
     def zero_probability(self, parents: Parents) -> np.ndarray:
         """Return the probability of a zero, shape (n,)."""
-        return expit(self.is_zero_(parents)[0])
+        return np.asarray(expit(self.is_zero_(parents)[0]))
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         values = super().evaluate(parents, noise[1:])
@@ -747,17 +748,17 @@ class NegativeBinomialSampler(FittedMechanism):
 
     def mean(self, parents: Parents) -> np.ndarray:
         """Return the expected count, shape (n,)."""
-        return np.exp(self.model_(parents)[0])
+        return np.asarray(np.exp(self.model_(parents)[0]))
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         alpha = self.dispersion_
-        return nbinom.ppf(noise[0], 1 / alpha, 1 / (1 + alpha * self.mean(parents)))
+        return np.asarray(nbinom.ppf(noise[0], 1 / alpha, 1 / (1 + alpha * self.mean(parents))))
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
         return "R²", float(r2_score(values, self.mean(parents)))
 
 
-def named(names: Mapping) -> dict[str, type[Mechanism]]:
+def named(names: Mapping[str, Any]) -> dict[str, type[Mechanism]]:
     """Return the mechanisms among these names that can be made."""
     classes = filter(inspect.isclass, names.values())
     found = [kind for kind in classes if issubclass(kind, Mechanism)]

@@ -6,7 +6,6 @@ At step 0 every variable follows from its causes at that step,
 (:mod:`lib.noise`), so all worlds are the same program run again with one line changed.
 """
 
-import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from lib.errors import InputError, check, check_count, check_known, check_once, told
-from lib.files import atomic_write, write_parquet
+from lib.files import AnyPath, atomic_write, write_parquet
 from lib.scm.interventions import World
 from lib.scm.mechanisms import (
     COUPLINGS,
@@ -120,7 +119,7 @@ class Simulator(BaseEstimator):
                 check(found == kind or isinstance(later, KeepPrevious), rule, found)
         return self
 
-    def made_by(self) -> tuple:
+    def made_by(self) -> tuple[Any, str]:
         """Return what tells this fit from others, whose bytes differ from load to load."""
         if getattr(self, "recipe_", None) is None:
             raise pickle.PicklingError("it is not known what made this fit")
@@ -149,7 +148,7 @@ class Simulator(BaseEstimator):
         n: int | None = None,
         horizon: int = 1,
         seed: int = 0,
-        do: Mapping | None = None,
+        do: Mapping[str, Any] | None = None,
         start: pd.DataFrame | None = None,
         first: int = 0,
         n_jobs: int | None = None,
@@ -192,12 +191,13 @@ class Simulator(BaseEstimator):
         orders = [self.specification.order(step, late) for step in (0, 1)]
         # In threads, which wait little for each other in numpy, unless a backend was chosen. To its
         # workers the simulator goes as an argument, so that it can be sent once.
-        return joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            joblib.delayed(Simulator._block)(self, world, orders, world.subjects[low : low + block])
-            for low in range(0, n, block)
-        )
+        work = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        one, starts = joblib.delayed(Simulator._block), range(0, n, block)
+        parts = (one(self, world, orders, world.subjects[low : low + block]) for low in starts)
+        frames: Iterator[pd.DataFrame] = work(parts)
+        return frames
 
-    def to_parquet(self, path: str | os.PathLike, *drawn: Any, **options: Any) -> Path:
+    def to_parquet(self, path: AnyPath, *drawn: Any, **options: Any) -> Path:
         """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory."""
         with atomic_write(path) as beside:
             write_parquet(beside, self.blocks(*drawn, **options))

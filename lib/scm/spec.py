@@ -19,7 +19,6 @@ stands for the variable's own initial mechanism, and the name ``None`` keeps the
 The names are those of :data:`lib.scm.mechanisms.MECHANISMS` and whatever is passed along.
 """
 
-import os
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -30,7 +29,7 @@ from pydantic import BaseModel, ValidationError, field_validator
 
 from lib import ROOT
 from lib.errors import InputError, check, check_known, first_problem
-from lib.files import read_yaml
+from lib.files import AnyPath, read_yaml
 from lib.scm.mechanisms import MECHANISMS, FittedMechanism, Mechanism, parameter_names
 
 #: Keys of public specification files that steer other software, not the model.
@@ -81,7 +80,7 @@ class Specification:
 
     def __init__(
         self,
-        variables: Mapping[str, Mapping],
+        variables: Mapping[str, Mapping[str, Any]],
         source: str = "specification",
         types: Vocabulary | None = None,
     ):
@@ -96,7 +95,7 @@ class Specification:
         self.orders = [self.order(step) for step in (0, 1)]
 
     @classmethod
-    def from_yaml(cls, path: str | os.PathLike, types: Vocabulary | None = None) -> "Specification":
+    def from_yaml(cls, path: AnyPath, types: Vocabulary | None = None) -> "Specification":
         """Read a YAML file, also from the book's folder; warn of each key without a meaning."""
         path = Path(path) if Path(path).exists() else ROOT / path
         content, source = read_yaml(path, WITHOUT_MEANING["file"]), str(path)
@@ -140,7 +139,7 @@ class Specification:
             rule = f"{self.source}: causes at step {step} form a cycle"
             raise InputError(f"{rule}: {' → '.join([*cycle, cycle[0]])}") from None
 
-    def _variable(self, name: str, entry: Mapping) -> Variable:
+    def _variable(self, name: str, entry: Mapping[str, Any]) -> Variable:
         where = f"{self.source}: variable {name!r}"
         check(isinstance(entry, Mapping), f"{where} must be a mapping of keys", entry)
         entry = _with_meaning(entry, "variable", where)
@@ -168,9 +167,10 @@ class Specification:
         if issubclass(kind, FittedMechanism):
             options = {"options": options}
         try:
-            return kind(name, **given, **options)
+            made: Mechanism = kind(name, **given, **options)
         except ValidationError as error:
             raise InputError(f"{where} ({sampler.type}), {first_problem(error, names)}") from error
+        return made
 
     def _check_parents(self, name: str) -> None:
         variable, initial = self.variables[name], self.initial(name)
@@ -196,7 +196,7 @@ class Specification:
                 check(parent in declared, rule, declared)
 
 
-def _with_meaning(entry: Mapping, kind: str, where: str) -> dict:
+def _with_meaning(entry: Mapping[str, Any], kind: str, where: str) -> dict[str, Any]:
     for key in entry:
         if key in WITHOUT_MEANING[kind]:
             warnings.warn(f"{where}: key {key!r} has no meaning here", stacklevel=5)

@@ -2,7 +2,7 @@
 
 import re
 
-from lib.ccr.theme import Draw, Friends, counted, only
+from lib.ccr.theme import Draw, Drawn, Friends, counted, only
 
 #: Nobody gets more candies than this.
 MOST = 12
@@ -15,7 +15,7 @@ class CandyParty(Friends, name="candy_party"):
     friend gets is drawn evenly among those that tell the same: neither betrays the probability.
     """
 
-    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+    def drawn(self, name: str, draw: Draw) -> Drawn:
         """Return how many candies make happy, how many do not, and what else happens."""
         wish = draw.integer(3, 9)
         candies = [counted(number, "candy", "candies") for number in range(MOST + 1)]

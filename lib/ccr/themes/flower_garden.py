@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 from typing import ClassVar
 
-from lib.ccr.theme import Draw, Friends, only
+from lib.ccr.theme import Draw, Drawn, Friends, only
 from lib.errors import check_once
 
 
@@ -18,7 +18,7 @@ class FlowerGarden(Friends, name="flower_garden"):
 
     shades: ClassVar[dict[str, list[str]]]
 
-    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+    def drawn(self, name: str, draw: Draw) -> Drawn:
         """Return the shades that are wished for, the others, and what else is seen."""
         wish, shades = draw.one(list(self.shades)), itertools.chain(*self.shades.values())
         told = {shade: f"{name}'s flowers bloom in {shade}." for shade in shades}

@@ -3,7 +3,7 @@
 import re
 from typing import ClassVar
 
-from lib.ccr.theme import Draw, Friends, counted, only
+from lib.ccr.theme import Draw, Drawn, Friends, counted, only
 
 #: No symptom is told to last longer than this, in days.
 MOST_DAYS = 14
@@ -18,7 +18,7 @@ class FluVaccine(Friends, name="flu_vaccine"):
 
     symptoms: ClassVar[list[str]]
 
-    def drawn(self, name: str, draw: Draw) -> tuple[list[str], list[str], dict]:
+    def drawn(self, name: str, draw: Draw) -> Drawn:
         """Return days of a symptom that are enough, fewer, and those of other symptoms."""
         least, (symptom, *others) = draw.integer(3, 9), draw.some(self.symptoms, 3)
         days = [f"had {symptom} for {counted(number, 'day')}" for number in range(1, MOST_DAYS + 1)]
