@@ -219,9 +219,10 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         gain, often, noise = np.zeros((3, len(outcome)))
         noise += np.nan  # of an arm of one, there is nobody else to tell it from
-        for arm in (0, 1):
-            here, there = np.flatnonzero(treatment == arm), np.flatnonzero(treatment != arm)
-            matched = there[nearest(covariates[here], covariates[there])]
+        arms = [np.flatnonzero(treatment == arm) for arm in (0, 1)]
+        pairs = nearest(*(covariates[rows] for rows in arms))
+        for arm, here in enumerate(arms):
+            matched = arms[1 - arm][pairs[arm]]
             gain[here] = (2 * arm - 1) * (outcome[here] - outcome[matched])
             often += np.bincount(matched, minlength=len(outcome))
             if len(here) > 1:
@@ -233,14 +234,24 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         self.standard_error_ = float(squares.sum() ** 0.5 / len(outcome))
 
 
-def nearest(points: Matrix, others: Matrix) -> np.ndarray:
-    """Return for each point the first of the nearest others, without n² distances in memory."""
+def nearest(points: Matrix, others: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each point the first of the nearest others, and for each of these that of points.
+
+    Distances are found once for both, and n² of them are never in memory.
+    """
     # By SciPy, of the power 2, in blocks of 64 MB: scikit-learn's own Euclidean one is not exact.
     options = {"metric": "minkowski", "working_memory": 64}
-    blocks = pairwise_distances_chunked(points, others, **options)
-    # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM they
-    # are many, and whom they are matched with moves the effect.
-    return np.concatenate([distances.round(12).argmin(axis=1) for distances in blocks])
+    ours, theirs = np.zeros(len(points), dtype=int), np.zeros(len(others), dtype=int)
+    least, start = np.full(len(others), np.inf), 0
+    for block in pairwise_distances_chunked(points, others, **options):
+        # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM
+        # they are many, and whom they are matched with moves the effect.
+        distances = block.round(12)
+        ours[start : start + len(block)] = distances.argmin(axis=1)
+        nearer = (lowest := distances.min(axis=0)) < least  # of equals, the first one stays
+        theirs[nearer] = start + distances.argmin(axis=0)[nearer]
+        least, start = np.minimum(least, lowest), start + len(block)
+    return ours, theirs
 
 
 class SLearner(EffectEstimator, name="S-learner"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
@@ -21,6 +22,7 @@ from lib.effects.estimators import (
     TruePropensityWeighting,
     XLearner,
     inverse_propensity_weights,
+    nearest,
     weighted_means,
 )
 from lib.effects.learners import Search, out_of_fold
@@ -67,6 +69,17 @@ def test_matching_by_brute_force():
         j = others[np.argmin(((x[others] - x[i]) ** 2).sum(axis=1))]
         gains.append(y[i] - y[j] if a[i] else y[j] - y[i])
     assert Matching().fit(x, a.astype(float), y).ate_ == pytest.approx(np.mean(gains))
+
+
+def test_of_equally_near_others_the_first_is_taken_in_both_directions():
+    rng = np.random.default_rng(1)
+    points, others = (rng.integers(0, 9, (n, 2)).astype(float) for n in (5_000, 2_500))
+    points[-1], others[-1] = 100, 101
+    distances = cdist(points, others)  # more than one block of 64 MB
+    ours, theirs = nearest(points, others)
+    np.testing.assert_array_equal(ours, distances.argmin(axis=1))
+    np.testing.assert_array_equal(theirs, distances.argmin(axis=0))
+    assert theirs.max() > 4_000, "somebody of a later block is nearer"
 
 
 def test_s_learner_is_the_coefficient_of_a_linear_model(world):
