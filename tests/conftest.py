@@ -4,6 +4,7 @@ And what keeps processes and workers from doing the same twice.
 """
 
 import os
+import re
 
 import lib.book  # noqa: F401 - before nbformat, of which it leaves out what takes long
 
@@ -26,15 +27,29 @@ sphinx: {config: {html_theme_options: {}}}
 """
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Have one worker do what shares a fixture: a module, or of some modules a part that is marked.
+def sharing(test: str) -> str:
+    """Say with which others a test shares fixtures: those of its module, or those of its page."""
+    module, page = test.partition("::")[0], re.search(r"[\[-](page \w+)(-\w+)?\]$", test)
+    return f"{module} {page[1]}" if page else module
 
-    Otherwise, workers make the fixtures of a module again, each for itself.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Have one worker do what shares fixtures, and the dear modules first, which stand first.
+
+    Otherwise, workers make the fixtures of a module again, each for itself. Marks named
+    `xdist_group` do nothing where pytest is newer than what xdist knows of it, and nobody is told.
     """
-    for one in items:
-        if not one.get_closest_marker("xdist_group"):
-            one.add_marker(pytest.mark.xdist_group(one.nodeid.partition("::")[0]))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OfFixtures(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return sharing(nodeid)
+
+    if config.getvalue("dist") in {"load", "loadgroup"}:
+        config.option.loadscopereorder = False
+        return OfFixtures(config, log)
+    return None
 
 
 class TinyBook(Book):

@@ -104,26 +104,27 @@ class Recorded(dict[str, pd.DataFrame]):
 
 
 def recorded(
-    page: str, name: str, index: str | list[str] | None = None, edition: str = "paper"
+    page: str, name: str, index: str | list[str] | None = None, edition: str = "*"
 ) -> Recorded:
-    """Read the table that a page of an edition has recorded under a name.
+    """Read the tables that a page has recorded under a name: of an edition, or of all that did.
 
     There is none until it is recorded for the first time. One that was changed by hand, or whose
     recording was interrupted, is refused.
     """
-    path = RECORDED / edition / page / f"{name}.csv"
-    if not path.exists():
-        return Recorded()
-    with reading(path):
-        text = path.read_text(encoding="utf-8")
-        run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
-    if run["tables"].get(name) != hashlib.sha256(text.encode()).hexdigest():
-        raise InputError(f"{path} is not what was recorded: `python -m lib record {edition}` again")
-    # Empty cells alone are missing values: a level may be called None.
-    missing = {"keep_default_na": False, "na_values": [""]}
-    table = pd.read_csv(io.StringIO(text), index_col=index, **missing)
-    table.attrs = run
-    label = f"recorded {run['date']}"
-    if "-p n_samples " in run["command"]:  # not what this notebook takes anyway
-        label = f"n = {number_text(run['parameters']['n_samples'])}, {label}"
-    return Recorded({label: table})
+    found = Recorded()
+    for path in sorted(RECORDED.glob(f"{edition}/{page}/{name}.csv")):
+        with reading(path):
+            text = path.read_text(encoding="utf-8")
+            run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
+        if run["tables"].get(name) != hashlib.sha256(text.encode()).hexdigest():
+            again = f"`python -m lib record {path.parts[-3]}` again"
+            raise InputError(f"{path} is not what was recorded: {again}")
+        # Empty cells alone are missing values: a level may be called None.
+        missing = {"keep_default_na": False, "na_values": [""]}
+        table = pd.read_csv(io.StringIO(text), index_col=index, **missing)
+        table.attrs = run
+        label = f"recorded {run['date']}"
+        if "-p n_samples " in run["command"]:  # not what this notebook takes anyway
+            label = f"n = {number_text(run['parameters']['n_samples'])}, {label}"
+        found[label] = table
+    return found

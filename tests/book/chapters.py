@@ -3,7 +3,8 @@
 A kernel of its own would import all of it anew, which takes longer than most chapters do with few
 subjects; and nothing that a chapter changes reaches the next one, as in kernels of their own. It
 reads orders from its input, one a line: the folder, and the source of each cell. It answers each
-with the outputs of the cells, as a notebook has them, and with what went to the error stream.
+with the outputs of the cells, as a notebook has them, and with what went to the error stream. An
+order may ask for the files of figures, too.
 """
 
 import base64
@@ -12,6 +13,7 @@ import io
 import json
 import os
 import sys
+import tempfile
 import traceback
 
 # In the order of their weight; whatever is missing here is imported by the chapter itself.
@@ -20,6 +22,7 @@ import traitlets.config
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from matplotlib_inline.backend_inline import configure_inline_support
 
 import lib.book.recorded
 import lib.ccr
@@ -70,28 +73,33 @@ class Printed(io.TextIOBase):
         return len(text)
 
 
-def execute(cells: list[str]) -> dict:
-    """Execute the cells of a notebook in this process."""
+def execute(cells: list[str], figures: bool) -> dict:
+    """Execute the cells of a notebook in this process, whose error stream is taken."""
     settings = traitlets.config.Config({"HistoryManager": {"enabled": False}})
     kinds = {"display_pub_class": Shown, "displayhook_class": Ended}
     shell = InteractiveShell.instance(config=settings, **kinds)
-    # Figures are laid out where they are made, and what they look like is on the pages.
-    shell.display_formatter.formatters["image/svg+xml"].enabled = False
+    if figures:
+        configure_inline_support(shell, "inline")  # as a kernel does
+    # Otherwise they are laid out where they are made, and what they look like is on the pages.
+    shell.display_formatter.formatters["image/svg+xml"].enabled = figures
     found = {"outputs": [], "stderr": [], "error": None}
-    for number, source in enumerate(cells, start=1):
-        outputs.clear()
-        with (
-            contextlib.redirect_stdout(Printed()),
-            contextlib.redirect_stderr(io.StringIO()) as said,
-        ):
-            result = shell.run_cell(source, store_history=True)
-        if not result.success:
-            error = result.error_before_exec or result.error_in_exec
-            found["error"] = "".join(traceback.format_exception(error))
-            break
-        found["outputs"].append([dict(one) for one in outputs])
-        if said.getvalue():
-            found["stderr"].append({"cell": number, "text": said.getvalue()})
+    with tempfile.TemporaryFile(buffering=0) as said:
+        os.dup2(said.fileno(), 2)  # also what is written there behind Python's back
+        for number, source in enumerate(cells, start=1):
+            outputs.clear()
+            with contextlib.redirect_stdout(Printed()):
+                result = shell.run_cell(source, store_history=True)
+            if not result.success:
+                error = result.error_before_exec or result.error_in_exec
+                found["error"] = "".join(traceback.format_exception(error))
+                break
+            found["outputs"].append([dict(one) for one in outputs])
+            sys.stderr.flush()
+            said.seek(0)
+            if text := said.read().decode():
+                found["stderr"].append({"cell": number, "text": text})
+            said.seek(0)
+            said.truncate()
     return found
 
 
@@ -107,7 +115,7 @@ def serve() -> None:
             asked = json.loads(order)
             os.chdir(asked["folder"])
             with os.fdopen(write, "w", encoding="utf-8") as answer:
-                json.dump(execute(asked["cells"]), answer)
+                json.dump(execute(asked["cells"], asked["figures"]), answer)
             os._exit(0)
         os.close(write)
         with os.fdopen(read, encoding="utf-8") as answer:

@@ -46,11 +46,13 @@ def executed(tmp_path_factory):
     """Execute a notebook with values; return its run record, and the notebook.
 
     Chapters are executed in forks of one process, in chapters.py: what differs from their pages is
-    that figures are made and not written. Where processes do not fork, they have kernels.
+    that figures are made and not written, unless `figures` are asked for. Where processes do not
+    fork, they have kernels. What the imports of that process say is said by every chapter.
     """
     servers = []
+    said = tmp_path_factory.mktemp("chapters") / "stderr"
 
-    def run(notebook: Path, values: dict) -> tuple[dict, NotebookNode]:
+    def run(notebook: Path, values: dict, figures: bool = False) -> tuple[dict, NotebookNode]:
         asked = Run(notebook, tmp_path_factory.mktemp(notebook.stem) / notebook.name, values)
         if sys.platform != "linux":
             record = run_page(asked)
@@ -61,9 +63,11 @@ def executed(tmp_path_factory):
         code = [cell for cell in source.cells if cell.cell_type == "code"]
         order = {"folder": str(asked.folder), "cells": [cell.source for cell in code]}
         if not servers:
-            servers.append(_chapters())
-        print(json.dumps(order), file=servers[0].stdin, flush=True)
-        found = json.loads(servers[0].stdout.readline())
+            servers.append(_chapters(said))
+        print(json.dumps(order | {"figures": figures}), file=servers[0].stdin, flush=True)
+        answer = servers[0].stdout.readline()
+        assert answer, said.read_text()
+        found = json.loads(answer)
         assert found["error"] is None, found["error"]
         for cell, outputs in zip(code, found["outputs"], strict=True):
             cell.outputs = nbformat.from_dict(outputs)
@@ -72,8 +76,9 @@ def executed(tmp_path_factory):
             for mark, output in marked(source, "scrapbook")
             if f"{mark.mime_prefix}application/json" in output.data
         }
-        record = {"parameters": asked.values, "numbers": numbers, "stderr": found["stderr"]}
-        return record, source
+        imports = [{"cell": 0, "text": text}] if (text := said.read_text()) else []
+        record = {"parameters": asked.values, "numbers": numbers}
+        return record | {"status": "complete", "stderr": imports + found["stderr"]}, source
 
     yield run
     for server in servers:
@@ -81,15 +86,17 @@ def executed(tmp_path_factory):
         server.wait()
 
 
-def _chapters() -> subprocess.Popen:
+def _chapters(said: Path) -> subprocess.Popen:
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("chapters.py")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
-        encoding="utf-8",
-    )
+    with said.open("w") as errors:
+        return subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("chapters.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=os.environ | {"PYTHONPATH": path, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
+            encoding="utf-8",
+        )
 
 
 @pytest.fixture(scope="session")

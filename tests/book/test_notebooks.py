@@ -4,7 +4,6 @@ import ast
 import json
 import math
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import yaml
 
 from lib.book.editions import Book, load_edition
 from lib.book.parameters import Parameter, read_notebook, read_parameters
-from lib.book.running import read_record, run_page, why_stale
+from lib.book.running import read_record, why_stale
 from lib.income import SPECIFICATIONS
 
 NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
@@ -27,13 +26,8 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     return read_parameters(read_notebook(notebook)[1].source)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(page, id=page, marks=pytest.mark.xdist_group(f"page {page}")) for page in QUICK
-    ],
-)
-def page(request, tmp_path_factory):
+@pytest.fixture(scope="module", params=QUICK, ids="page {}".format)
+def page(request, executed):
     """The record of a page with few subjects, or its own defaults, and what was executed.
 
     Pages that were just made need not be made again; the chapters' own tests run them with yet
@@ -42,8 +36,7 @@ def page(request, tmp_path_factory):
     editions = [runs[request.param] for runs in (QUICK, DEFAULT)]
     run = next((run for run in editions if why_stale(run) is None), None)
     if run is None:
-        output = tmp_path_factory.mktemp("pages") / f"{request.param}.ipynb"
-        run_page(run := replace(editions[0], output=output))
+        return executed(editions[0].notebook, editions[0].values, figures=True)
     return read_record(run.record), nbformat.read(run.output, 4)
 
 

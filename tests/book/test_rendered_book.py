@@ -171,13 +171,12 @@ def window(browser):
     window.close()
 
 
-def alone(page: str):
-    """Have one worker look at a page, and perhaps another at the next; runs are made once."""
-    group = "runs" if page.startswith("runs/") else f"rendered {page}"
-    return pytest.param(page, id=page, marks=pytest.mark.xdist_group(group))
-
-
-@pytest.fixture(scope="module", params=map(alone, [*PAGES, *(f"runs/{page}" for page in RUNS)]))
+# One worker looks at a page, and perhaps another at the next; runs are made once.
+@pytest.fixture(
+    scope="module",
+    params=[*PAGES, *(f"runs/{page}" for page in RUNS)],
+    ids=lambda page: page if page.startswith("runs/") else f"page {page}",
+)
 def visit(request, window):
     """Each page in turn, opened once for all of the tests below, and where it lies."""
     if request.param.startswith("runs/"):
@@ -388,7 +387,6 @@ def test_the_box_writes_the_command_for_other_values(browser, address):
         assert troubles == []
 
 
-@pytest.mark.xdist_group("runs")
 def test_a_click_sorts_a_table_by_its_numbers(browser, runs):
     _, home = runs
     with opened(browser, f"{home}/index.html", home) as (page, _):

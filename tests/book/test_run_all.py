@@ -1,6 +1,6 @@
 """*Run All* in Jupyter, and papermill by itself, show what the book shows, cell by cell.
 
-So does what executes chapters for the other tests, but for the files of figures.
+So does what executes chapters for the other tests, but for the files of figures if nobody asks.
 """
 
 import copy
@@ -64,6 +64,10 @@ def test_papermill_from_any_folder_shows_what_the_book_shows(page, tmp_path):
 
 
 def test_chapters_in_tests_show_what_the_book_shows(page, executed):
+    assert shows(executed(NOTEBOOK, {}, figures=True)[1]) == page
+
+
+def test_chapters_in_tests_show_all_but_figures_where_these_are_not_asked_for(page, executed):
     without = copy.deepcopy(page)
     for *_, others in without:
         for one in others:
