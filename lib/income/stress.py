@@ -102,9 +102,9 @@ def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> D
     return replace(study, **tables, truth=truth)
 
 
-#: Stress → how much is paid more for each dollar, see :func:`paid`: to the young, and less to people
-#: beyond :data:`TURNING_AGE`; for studies, to those with some college, and less to others; and
-#: normal noise, the same in both arms.
+#: Stress → how much is paid more for each dollar, see :func:`paid`: more to the young, and less to
+#: people beyond :data:`TURNING_AGE`; for studies more to those with some college, and less to
+#: others; normal noise, the same in both arms.
 PAY: dict[str, Callable[..., np.ndarray]] = {
     "bend": lambda table, arm, _: np.tanh((TURNING_AGE - table["age"].to_numpy(float)) / 4),
     "uneven": lambda table, arm, _: np.where(table["education-num"] >= SOME_COLLEGE, arm, -arm),
