@@ -35,6 +35,10 @@ from lib.ccr.questions import ANSWERS
 from lib.ccr.theme import Draw, themes
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, random_world
 
+#: Prompts of [3, 4, 3] with text that the reference implementation of CCR.GB puts into frames in a
+#: CPU second, on the Intel Xeon of benchmarks/README.md.
+REFERENCE = 3_600
+
 #: How many prompts the oracles answer, unless the command line says another number.
 PROMPTS = 1_000_000
 
@@ -201,6 +205,17 @@ def parquet() -> Iterator[Finding]:
     yield f"{n:,} prompts, MB of disk (below 60)", f"{size:.1f}", size < 60
 
 
+def frames() -> Iterator[Finding]:
+    generate("candy_party")  # what is done once, such as imports
+    for n_tasks, n_samples in ((200, 100), (20, 1_000)):
+        begun = time.process_time()
+        tasks = generate("candy_party", [3, 4, 3], n_tasks=n_tasks, n_samples=n_samples, seed=0)
+        prompts = len(tasks.factual) + 2 * len(tasks.interventional)  # of which a row has a pair
+        rate = prompts / (time.process_time() - begun)
+        what = f"{prompts:,} prompts of {n_tasks} tasks in flat frames with text, a CPU second"
+        yield f"{what} (40 × {REFERENCE:,})", f"{rate:,.0f}", rate >= 40 * REFERENCE
+
+
 def linear() -> Iterator[Finding]:
     seconds = {}
     for k, repetition in itertools.product((20, 40, 80), range(3)):
@@ -258,7 +273,7 @@ def _answered_three_times(number: int) -> tuple[list[float], Counter]:
 MEASUREMENTS = {
     measurement.__name__: measurement
     for measurement in (
-        *(oracles, withheld, exact, brute_force, parquet, linear, every_graph),
+        *(oracles, withheld, exact, brute_force, parquet, frames, linear, every_graph),
         *(withheld_rate, unknown_share, volumes),
     )
 }

@@ -7,8 +7,8 @@ Run it from the project's folder::
     .venv/bin/python benchmarks/repeat.py --edition paper --keep builds
 
 The sources are copied twice, and what may not matter differs between the copies: where they are,
-the seed of Python's hashes, how many subjects are simulated at a time, workers, time zone, and
-the order of pages; each has an empty cache. Then the executed pages are compared byte for byte.
+the seed of Python's hashes, how many subjects are simulated at a time, workers, time zone, the
+order of pages, and which instructions of the processor are used; each has an empty cache. Then the executed pages are compared byte for byte.
 ``--beside FOLDER`` takes pages that were executed before in place of the first copy. Exit status 1
 says that a page differs, and each cell that does is named.
 """
@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,11 +55,15 @@ class Build(NamedTuple):
     time_zone: str
     block: int | None = None
     backwards: bool = False
+    processor: Mapping[str, str] = {}
 
+
+#: As if the processor were an older one: instructions that numpy, and its linear algebra, leave.
+OLDER = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL", "OPENBLAS_CORETYPE": "Haswell"}
 
 BUILDS = [
     Build("one", hash_seed=1, workers=2, time_zone="UTC"),
-    Build("two", 2, workers=3, time_zone="Asia/Tokyo", block=173, backwards=True),
+    Build("two", 2, workers=3, time_zone="Asia/Tokyo", block=173, backwards=True, processor=OLDER),
 ]
 
 
@@ -79,6 +83,7 @@ def executed(build: Build, folder: Path, edition: str, pages: list[str]) -> Path
         "PYTHONHASHSEED": str(build.hash_seed),
         "TZ": build.time_zone,
         "CAUSAL_BENCHMARK_BOOK_CACHE": str(folder / build.name / "results"),
+        **build.processor,
     }
     if Path(edition).is_file():
         edition = shutil.copy(edition, copy / "book" / "editions")

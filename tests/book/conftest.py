@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import IO
 
 import nbformat
 import pytest
@@ -14,6 +16,7 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 
 from lib import ROOT
+from lib.book import rendering
 from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
 from lib.book.running import run_page
@@ -63,7 +66,8 @@ def executed(tmp_path_factory):
         code = [cell for cell in source.cells if cell.cell_type == "code"]
         order = {"folder": str(asked.folder), "cells": [cell.source for cell in code]}
         if not servers:
-            servers.append(_chapters(said))
+            with said.open("w") as errors:
+                servers.append(_server("chapters.py", errors, MPLBACKEND="agg"))
         print(json.dumps(order | {"figures": figures}), file=servers[0].stdin, flush=True)
         answer = servers[0].stdout.readline()
         assert answer, said.read_text()
@@ -86,17 +90,49 @@ def executed(tmp_path_factory):
         server.wait()
 
 
-def _chapters(said: Path) -> subprocess.Popen:
+def _server(program: str, errors: IO | None = None, **environment: str) -> subprocess.Popen:
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    with said.open("w") as errors:
-        return subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("chapters.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=os.environ | {"PYTHONPATH": path, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
-            encoding="utf-8",
-        )
+    return subprocess.Popen(
+        [sys.executable, Path(__file__).with_name(program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment,
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory):
+    """What `subprocess.run` does for the renderer, in a fork of one process, in renderer.py."""
+    servers = []
+    streams = [tmp_path_factory.mktemp("rendered") / name for name in ("stdout", "stderr")]
+
+    def run(command: list[str], stdin, capture_output, **text) -> subprocess.CompletedProcess:
+        assert command[:2] == [sys.executable, "-c"]
+        assert (stdin, capture_output) == (subprocess.DEVNULL, True)
+        order = {"words": command[2:], "streams": [*map(str, streams)]}
+        order |= {"environment": {**os.environ}, "folder": os.getcwd()}
+        if not servers:
+            servers.append(_server("renderer.py"))
+        print(json.dumps(order), file=servers[0].stdin, flush=True)
+        status = int(servers[0].stdout.readline())
+        said = [stream.read_text(**text) for stream in streams]
+        return subprocess.CompletedProcess(command, status, *said)
+
+    yield SimpleNamespace(run=run, DEVNULL=subprocess.DEVNULL)
+    for server in servers:
+        server.stdin.close()
+        server.wait()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rendered_in_forks(forked):
+    """Have pages rendered in forks, but by modules that have a fixture of this name themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.platform == "linux":
+            patch.setattr(rendering, "subprocess", forked)
+        yield
 
 
 @pytest.fixture(scope="session")

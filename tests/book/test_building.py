@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from lib.book import rendering
 from lib.book.building import build, status_table
 from lib.book.editions import load_edition
 from lib.book.running import run_page, why_stale, write_record
@@ -191,7 +192,7 @@ def test_a_disk_that_is_full_is_named_and_the_earlier_book_stays(tiny_book, monk
     page.write_text("whole")
     build(render=False, book=tiny_book)
     for module, name, function in (
-        (subprocess, "run", half_rendered),
+        (rendering.subprocess, "run", half_rendered),
         (Path, "write_bytes", written),
     ):
         monkeypatch.setattr(module, name, function)

@@ -1,12 +1,20 @@
 """What is staged is rendered: links by the name of a page, citations without a bibliography."""
 
+import sys
+
 import nbformat
 import pytest
 
+from lib.book import rendering
 from lib.book.building import build
 from lib.book.editions import BOOK, Book, Run
 from lib.book.rendering import Site
 from lib.book.running import run_page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rendered_in_forks():
+    """Here, pages are rendered as users have them rendered."""
 
 
 @pytest.fixture
@@ -87,6 +95,20 @@ def test_code_of_a_notebook_is_left_alone(staged):
     site.pages["bibliography.md"] = "# Bibliography"
     told, code = nbformat.reads(site._linked("page.ipynb"), 4).cells
     assert told.source == "a {cite:t}`pearl2009causality`"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the other tests render so as well")
+def test_the_forks_of_the_tests_render_what_a_process_of_its_own_does(staged, forked, monkeypatch):
+    site, found = staged(start="# Start\n\n{ref}`nowhere`\n\n$a$\n"), []
+    for process in (rendering.subprocess, forked):
+        monkeypatch.setattr(rendering, "subprocess", process)
+        html, problems = site.render()
+        pages = {path.name: path.read_bytes() for path in html.rglob("*.*")}
+        found.append((problems, pages))
+    (problem,) = found[0][0]
+    assert "start.md:3: WARNING" in problem
+    assert "searchindex.js" in found[0][1] and "start.html" in found[0][1]
+    assert found[0] == found[1]
 
 
 def test_a_book_of_some_of_the_prose_is_rendered_without_a_warning(tmp_path):
