@@ -8,9 +8,9 @@ Run it from the project's folder::
 
 The sources are copied twice, and what may not matter differs between the copies: where they are,
 the seed of Python's hashes, how many subjects are simulated at a time, workers, time zone, the
-order of pages, and which instructions of the processor are used; each has an empty cache. Then the executed pages are compared byte for byte.
-``--beside FOLDER`` takes pages that were executed before in place of the first copy. Exit status 1
-says that a page differs, and each cell that does is named.
+order of pages, and which instructions of the processor are used; each has an empty cache. Then the
+executed pages are compared byte for byte. ``--beside FOLDER`` takes pages that were executed before
+in place of the first copy. Exit status 1 says that a page differs; each cell that does is named.
 """
 
 import json

@@ -115,17 +115,9 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
 
     @drawn_quietly
     @functools.wraps(draw)
-    def drawn(
-        table: pd.DataFrame,
-        place: str,
-        title: str,
-        unit: str = "",
-        columns: int = 1,
-        shared: bool = True,
-        height: float | None = None,
-        line: Look = PLAIN,
-        **more: Any,
-    ) -> Figure:
+    def drawn(table: pd.DataFrame, place: str, title: str, unit: str = "", **more: Any) -> Figure:
+        columns, shared = more.pop("columns", 1), more.pop("shared", True)
+        height, line = more.pop("height", None), more.pop("line", {})
         table = table.assign(**{"series": "", "panel": "", "unit": unit} | dict(table.items()))
         table["series"] = pd.Categorical(table["series"], table["series"].unique())
         if in_rows := not pd.api.types.is_numeric_dtype(table[place]):

@@ -146,13 +146,9 @@ class Site:
         print("rendering", file=sys.stderr, flush=True)
         options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
         main = "import lib.book; from jupyter_book.cli.main import main; main()"
-        text: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
-        finished = subprocess.run(
-            [sys.executable, "-c", main, *options],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            **text,
-        )
+        ends: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True}
+        ends |= {"encoding": "utf-8", "errors": "replace"}
+        finished = subprocess.run([sys.executable, "-c", main, *options], **ends)
         rendered = self.staging / "_build" / "html"
         if finished.returncode == 0:
             return rendered, []

@@ -119,11 +119,9 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     x, *others = [name for name in swept if name not in seeds] or seeds
     others = [name for name in others if len(table[name].astype(str).unique()) > 1]
     runs = table.groupby(["number", x, *others], sort=False)
-    found = runs.agg(
-        value=("value", "mean"), unit=("unit", "first"), error=("standard_error", "first")
-    )
-    several = runs["value"].sem()
-    reach = plots.HALF_WIDTH * several.where(several > 0, found["error"].astype(float)).fillna(0)
+    found = runs.agg({"value": "mean", "unit": "first", "standard_error": "first"})
+    several, own = runs["value"].sem(), found["standard_error"].astype(float)
+    reach = plots.HALF_WIDTH * several.where(several > 0, own).fillna(0)
     drawn = found.assign(lower=found["value"] - reach, upper=found["value"] + reach).reset_index()
     drawn["panel"] = drawn["number"].str.replace("_", " ")
     drawn["series"] = [

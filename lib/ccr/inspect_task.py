@@ -55,7 +55,7 @@ def per_rung() -> scorer.Metric:
 
     def compute(scores: list[scorer.SampleScore]) -> dict[str, float]:
         # On a rung, of the samples that are on it.
-        return dict(pd.DataFrame([one.score.value for one in scores]).mean())
+        return dict(pd.DataFrame([one.score.value for one in scores]).mean().to_dict())
 
     return compute
 
@@ -88,13 +88,12 @@ def from_log(path: AnyPath) -> tuple[Tasks, list[np.ndarray]]:
     check(task_name == "ccr", f"{path} must be a log of the task ccr", task_name)
     tasks = generate(**found.eval.task_args)
     asked = {prompt["id"]: prompt_text(prompt) for prompt in tasks.prompts()}
-    said: dict[int, list[tuple[str, str]]] = {
-        epoch + 1: [] for epoch in range(found.eval.config.epochs or 1)
-    }
+    epochs = range(1, (found.eval.config.epochs or 1) + 1)
+    said = {epoch: list[tuple[str, str]]() for epoch in epochs}
     for sample in found.samples or []:
         if sample.input != asked.get(sample.id, sample.input):
             raise InputError(f"{path} asked something else as prompt {sample.id!r}")
         if not sample.error:
             said[sample.epoch].append((str(sample.id), sample.output.completion))
-    epochs = [matched(tasks, words, str(path)) for words in said.values()]
-    return tasks, [np.hstack(grids) for grids in zip(*epochs, strict=True)]
+    answers = [matched(tasks, words, str(path)) for words in said.values()]
+    return tasks, [np.hstack(grids) for grids in zip(*answers, strict=True)]

@@ -90,9 +90,7 @@ _WITHHELD = (
     _PERFECT,
     _reasoner("ignores what is known", lambda task, chance: task.before),
     _reasoner("assumes untold facts are false", _assumes_untold_facts_are_false),
-    _reasoner(
-        "always says it cannot be known", lambda task, chance: np.full_like(task.labels, UNKNOWN)
-    ),
+    _reasoner("always says it cannot be known", lambda task, _: np.full_like(task.labels, UNKNOWN)),
 )
 
 #: The reference reasoners by name, from the best to the least.

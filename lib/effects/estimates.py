@@ -116,7 +116,7 @@ def benchmarks(
     estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
     check(len(estimators) > 0, "a benchmark needs an estimator", list(estimators))
     if choose == "once" and (first := next(studies, None)) is not None:
-        estimators = with_settings_of(first, estimators, n_jobs)
+        estimators = with_settings_of(first, estimators, n_jobs=n_jobs)
         studies = itertools.chain([first], studies)
     for k, (study, found) in enumerate(_estimates(studies, estimators, n_jobs, progress, keep)):
         table = evaluate(study, found, bootstraps, seed)
@@ -141,14 +141,12 @@ def estimate(
     return found
 
 
-def with_settings_of(
-    study: Study, estimators: Estimators = PAPER, n_jobs: int | None = None, **of_file: Any
-) -> Named:
+def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: Any) -> Named:
     """Return estimators with the settings that cross-validation in a study chooses, and no others.
 
     Where one does not say what it has chosen, as of another library, it will choose again.
     """
-    found = estimate(study, estimators, n_jobs, progress=False, **of_file)
+    found = estimate(study, estimators, progress=False, **options)
     return {name: each.settled for name, each in found.items()}
 
 

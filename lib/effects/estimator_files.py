@@ -215,9 +215,8 @@ def _slot(role: str, chosen: type[EffectEstimator]) -> str:
 
 def _search(slot: str, bases: list[str], grid: Options, of_search: Options) -> Search:
     learners, settings = [], []
-    kind, fitting = "regressor", list(CLASSIFIER)
-    if slot == "propensity":
-        kind, fitting = "classifier", list(CLASSIFIER.values())
+    kind = "classifier" if slot == "propensity" else "regressor"
+    fitting = CLASSIFIER.values() if kind == "classifier" else CLASSIFIER
     for base in bases:
         # Table 6 calls the penalty of ridge regression so.
         of_base = {"alpha" if (base, k) == ("ridge", "C") else k: v for k, v in grid.items()}

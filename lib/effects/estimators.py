@@ -45,6 +45,9 @@ LOWEST, HIGHEST = 0.01, 0.99
 #: What a slot holds: a learner, or a search of its settings.
 Slot: TypeAlias = BaseEstimator
 
+#: The estimand of a method that does not ask who takes neither arm.
+TWO_ARMS = "ATE, two arms"
+
 #: What estimator files call the estimators; each class below enters itself.
 ESTIMATORS: dict[str, type["EffectEstimator"]] = {}
 
@@ -134,7 +137,7 @@ class IPW(EffectEstimator, name="IPWEstimator"):
     :math:`\phi_i + (\partial \hat\tau / \partial \beta)\,\phi_i^\beta`.
     """
 
-    def __init__(self, propensity: Slot, weighted: bool = False, estimand: str = "ATE, two arms"):
+    def __init__(self, propensity: Slot, weighted: bool = False, estimand: str = TWO_ARMS):
         self.propensity, self.weighted, self.estimand = propensity, weighted, estimand
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
@@ -210,7 +213,7 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
         + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \Bigr)^{1/2}.
     """
 
-    estimand = "ATE, two arms"
+    estimand = TWO_ARMS
 
     def takes_missing(self) -> bool:
         """Say no: a distance needs all coordinates."""
@@ -406,9 +409,7 @@ class AIPW(EffectEstimator):
     is the influence function if propensities are estimated; its standard error is that of the mean.
     """
 
-    def __init__(
-        self, control: Slot, treated: Slot, propensity: Slot, estimand: str = "ATE, two arms"
-    ):
+    def __init__(self, control: Slot, treated: Slot, propensity: Slot, estimand: str = TWO_ARMS):
         self.control, self.treated, self.propensity = control, treated, propensity
         self.estimand = estimand
 

@@ -89,15 +89,10 @@ def compare(
         sums = np.stack([counts[:, rows] @ columns[rows] for rows in members], axis=1)
         total, known = sums.sum(axis=1), sums[:, names >= 0]  # -1 is the code of a missing group
         means, of_group = total / total[:, :1], known / known[:, :, :1]
-        sample = SimpleNamespace(
-            centre=centre,
-            truth=means[:, 1:2],
-            variance=means[:, 2:3] - means[:, 1:2] ** 2,
-            effect=means[:, 3 : 3 + k],
-            squared_error=means[:, 3 + k :],
-            group_truth=of_group[:, :, 1:2],
-            group_effect=of_group[:, :, 3 : 3 + k],
-        )
+        _, truth, square, effect, error = np.split(means, [1, 2, 3, 3 + k], axis=1)
+        sample = SimpleNamespace(truth=truth, effect=effect, squared_error=error, centre=centre)
+        sample.variance = square - truth**2
+        sample.group_truth, sample.group_effect = of_group[:, :, 1:2], of_group[:, :, 3 : 3 + k]
         return {name: metric(sample) for name, metric in wanted.items()}
 
     # Threads would split the sums, and how many there are would show in the last digits.

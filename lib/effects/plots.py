@@ -1,7 +1,6 @@
 """Figures of metrics: who is how far off, and where; with the shapes of :mod:`lib.plots`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,7 +11,7 @@ from lib.plots import DOTS, INK, Tables, intervals, lines
 
 
 def ranking(
-    runs: Tables, metric: str, unit: str, names: Mapping[str, str] = {}, **options: Any
+    runs: Tables, metric: str, unit: str, names: Mapping[str, str] = {}, **options: object
 ) -> Figure:
     """Draw a metric of the estimators, the best at the top, with its intervals.
 

@@ -102,19 +102,14 @@ def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> D
     return replace(study, **tables, truth=truth)
 
 
-def _bend(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
-    """Raise the incomes of the young, and lower those of people beyond :data:`TURNING_AGE`."""
-    return np.tanh((TURNING_AGE - np.asarray(table["age"], dtype=float)) / 4)
-
-
-def _uneven(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
-    """Let studies pay more to those with some college, and less to others."""
-    return np.where(table["education-num"] >= SOME_COLLEGE, treated, -treated)
-
-
-def _luck(table: pd.DataFrame, treated: np.ndarray, seed: int) -> np.ndarray:
-    """Add normal noise, the same in both arms."""
-    return np.asarray(ndtri(uniforms(seed, "luck beside", n=len(table))[0]))
+#: Stress → how much is paid more for each dollar, see :func:`paid`: more to the young, and less to
+#: people beyond :data:`TURNING_AGE`; for studies more to those with some college, and less to
+#: others; normal noise, the same in both arms.
+PAY: dict[str, Callable[..., np.ndarray]] = {
+    "bend": lambda table, arm, _: np.tanh((TURNING_AGE - table["age"].to_numpy(float)) / 4),
+    "uneven": lambda table, arm, _: np.where(table["education-num"] >= SOME_COLLEGE, arm, -arm),
+    "noise": lambda table, arm, seed: ndtri(uniforms(seed, "luck beside", n=len(table))[0]),
+}
 
 
 def _chances(table: pd.DataFrame, share: float, by: str | None) -> np.ndarray:
@@ -158,9 +153,7 @@ STRESSES: dict[str, tuple[Callable[[DrawnStudy, Any], DrawnStudy], str, Callable
     "missing (MAR)": (functools.partial(missing, by="age"), *_SHARE),
     "censored at random": (censored, *_SHARE),
     "censored by income": (functools.partial(censored, by="income"), *_SHARE),
-    "bend": (functools.partial(paid, pay=_bend), *_SUM),
-    "uneven": (functools.partial(paid, pay=_uneven), *_SUM),
-    "noise": (functools.partial(paid, pay=_luck), *_SUM),
+    **{name: (functools.partial(paid, pay=pay), *_SUM) for name, pay in PAY.items()},
 }
 
 

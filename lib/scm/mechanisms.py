@@ -484,9 +484,7 @@ class GaussianVariable(Mechanism):
         return bounded(values, self.round_result, self.bounds)
 
 
-def bounded(
-    values: np.ndarray, round_result: bool, bounds: tuple[float, float] | None
-) -> np.ndarray:
+def bounded(values: np.ndarray, round_result: bool, bounds: Bounds | None) -> np.ndarray:
     """Clip to the bounds, then round."""
     if bounds is not None:
         values = np.clip(values, *bounds)
