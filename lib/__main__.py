@@ -209,7 +209,8 @@ def record(edition: str, only_check: bool) -> list[str]:
 
     They go to data/recorded, as CSV, with a run record for each page. Of each table it says
     whether it is the same as the one kept before, to six digits of every number. A page that is
-    not up to date is named, and what was kept of it stays.
+    not up to date is named, and what was kept of it stays. Nothing is kept of a page that runs
+    with its notebook's own defaults.
     """
     from lib.book.building import keep
     from lib.book.editions import Book

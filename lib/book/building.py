@@ -126,11 +126,12 @@ def keep(
 ) -> tuple[dict[str, str | None], list[str]]:
     """Keep the tables that the pages of an edition have marked, in place of those kept before.
 
+    Of a page that runs with its notebook's own defaults nothing is kept, as all have it at hand.
     Returns, by table, the first line that differs from the one kept before, or None; and a
     sentence for each page that is not up to date, of which nothing is kept anew.
     """
     differences, problems, made = {}, [], load_edition(edition, book)
-    for run in made.runs.values():
+    for run in (one for one in made.runs.values() if one.changes):
         if stale := why_stale(run, but=["kept tables"]):
             problems.append(f"{run.page} is not up to date: {stale}")
             continue

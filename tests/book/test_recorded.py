@@ -297,3 +297,26 @@ def test_notebooks_read_pages_and_tables_that_there_are():
             assert page in pages, notebook
             folder = recorded.RECORDED / "paper" / page
             assert (folder / f"{name}.csv").exists() or not folder.exists(), notebook
+
+
+def test_nothing_is_kept_of_a_page_at_its_defaults(kept):
+    edition = (
+        "about: Two pages.\npages: [marks, {page: more, notebook: marks, parameters: {n: 7}}]\n"
+    )
+    kept.add_edition("own", edition)
+    build("own", render=False, book=kept)
+    differences, problems = keep("own", book=kept)
+    assert not problems and differences
+    assert {name.split("/")[0] for name in differences} == {"more"}
+    assert [path.name for path in (kept.recorded / "own").iterdir()] == ["more"]
+
+
+def test_a_page_reads_what_every_edition_has_recorded(kept):
+    path = recorded.RECORDED / "paper" / "big"
+    shutil.copytree(path, recorded.RECORDED / "later" / "big")
+    run = json.loads((path / "run.json").read_text())
+    later = recorded.RECORDED / "later" / "big" / "run.json"
+    later.write_text(json.dumps(run | {"date": "2031-02-03"}))
+    assert len(recorded.recorded("big", "shares")) == 2
+    (only,) = recorded.recorded("big", "shares", edition="later")
+    assert only.endswith("recorded 2031-02-03")
