@@ -9,10 +9,10 @@ Run it from the project's folder::
 The sources are copied twice, and what may not matter differs between the copies: where they are,
 the seed of Python's hashes, how many subjects are simulated at a time, workers, time zone, and
 the order of pages; each has an empty cache. Then the executed pages are compared byte for byte.
-``--beside FOLDER`` takes pages that were executed before in place of the first copy; with ``--older``
-the second does without the newest instructions of the processor, as an older one would: iterations
-that stop by a tolerance may then differ in their last digits. Exit status 1 says that a page
-differs, and each cell that does is named.
+``--beside FOLDER`` takes pages that were executed before in place of the first copy. With
+``--older``, the second does without the newest instructions of the processor, as an older one
+would: iterations that stop by a tolerance may then differ in their last digits. Exit status 1 says
+that a page differs, and each cell that does is named.
 """
 
 import json
@@ -57,7 +57,6 @@ class Build(NamedTuple):
     time_zone: str
     block: int | None = None
     backwards: bool = False
-    processor: Mapping[str, str] = {}
 
 
 #: As if the processor were an older one: instructions that numpy, and its linear algebra, leave.
@@ -69,7 +68,9 @@ BUILDS = [
 ]
 
 
-def executed(build: Build, folder: Path, edition: str, pages: list[str]) -> Path:
+def executed(
+    build: Build, folder: Path, edition: str, pages: list[str], processor: Mapping[str, str] = {}
+) -> Path:
     """Copy the sources into a folder, execute the pages there, and return where they are."""
     copy = folder / build.name / "book"
     shutil.copytree(ROOT, copy, ignore=lambda _, names: MADE.intersection(names))
@@ -85,7 +86,7 @@ def executed(build: Build, folder: Path, edition: str, pages: list[str]) -> Path
         "PYTHONHASHSEED": str(build.hash_seed),
         "TZ": build.time_zone,
         "CAUSAL_BENCHMARK_BOOK_CACHE": str(folder / build.name / "results"),
-        **build.processor,
+        **processor,
     }
     if Path(edition).is_file():
         edition = shutil.copy(edition, copy / "book" / "editions")
@@ -174,11 +175,13 @@ def main(
     except InputError as error:
         raise click.UsageError(str(error)) from None
     chosen = list(pages or known)
-    second = BUILDS[1]._replace(processor=OLDER if older else {})
-    builds = [second] if beside else [BUILDS[0], second]
+    builds = BUILDS[1:] if beside else BUILDS
     with tempfile.TemporaryDirectory() as elsewhere:
         folder = (keep or Path(elsewhere)).resolve()
-        made = [executed(build, folder, edition, chosen) for build in builds]
+        made = [
+            executed(build, folder, edition, chosen, OLDER if older and build.backwards else {})
+            for build in builds
+        ]
         one, two = ([beside] if beside else []) + made
         missed = shown(compared(one, two, chosen))
     finish(missed)
