@@ -178,10 +178,9 @@ def main(
     builds = BUILDS[1:] if beside else BUILDS
     with tempfile.TemporaryDirectory() as elsewhere:
         folder = (keep or Path(elsewhere)).resolve()
-        made = [
-            executed(build, folder, edition, chosen, OLDER if older and build.backwards else {})
-            for build in builds
-        ]
+        *first, second = builds
+        made = [executed(build, folder, edition, chosen) for build in first]
+        made.append(executed(second, folder, edition, chosen, OLDER if older else {}))
         one, two = ([beside] if beside else []) + made
         missed = shown(compared(one, two, chosen))
     finish(missed)

@@ -105,13 +105,13 @@ class Run:
         self.notebook = self.notebook.resolve()
         self.parameters = read_parameters(read_notebook(self.notebook)[1].source)
         self.values = checked(self.parameters, self.values, as_text)
-        self.folder = Path.cwd() if self.output == Path() else self.book.root
         if self.output == Path():
+            self.folder = Path.cwd()
             changes = (f"{name}={text}" for name, text in self.changes.items())
             self.page = folder_name(self.notebook.stem, *changes)
             self.output = self.book.runs / self.page / self.notebook.name
         else:
-            self.page = self.output.stem
+            self.folder, self.page = self.book.root, self.output.stem
         self.output = self.output.resolve()
         rule = "the output must have another name than what is read"
         check(self.output != self.notebook, rule, str(self.output))

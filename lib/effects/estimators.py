@@ -251,9 +251,11 @@ def nearest(points: Matrix, others: Matrix) -> tuple[np.ndarray, np.ndarray]:
         # they are many, and whom they are matched with moves the effect.
         distances = block.round(12)
         ours[start : start + len(block)] = distances.argmin(axis=1)
-        nearer = (lowest := distances.min(axis=0)) < least  # of equals, the first one stays
-        theirs[nearer] = start + distances.argmin(axis=0)[nearer]
-        least, start = np.minimum(least, lowest), start + len(block)
+        first = distances.argmin(axis=0)
+        lowest = distances[first, np.arange(len(others))]
+        nearer = lowest < least  # of equals, the first one stays
+        theirs[nearer], least[nearer] = start + first[nearer], lowest[nearer]
+        start += len(block)
     return ours, theirs
 
 

@@ -1,14 +1,15 @@
 """A real browser, for the tests of rendered pages; and what executed pages show."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO
 
 import nbformat
 import pytest
@@ -52,7 +53,6 @@ def executed(tmp_path_factory):
     that figures are made and not written, unless `figures` are asked for. Where processes do not
     fork, they have kernels. What the imports of that process say is said by every chapter.
     """
-    servers = []
     said = tmp_path_factory.mktemp("chapters") / "stderr"
 
     def run(notebook: Path, values: dict, figures: bool = False) -> tuple[dict, NotebookNode]:
@@ -65,11 +65,7 @@ def executed(tmp_path_factory):
         cell.source = with_values(cell.source, asked.values)
         code = [cell for cell in source.cells if cell.cell_type == "code"]
         order = {"folder": str(asked.folder), "cells": [cell.source for cell in code]}
-        if not servers:
-            with said.open("w") as errors:
-                servers.append(_server("chapters.py", errors, MPLBACKEND="agg"))
-        print(json.dumps(order | {"figures": figures}), file=servers[0].stdin, flush=True)
-        answer = servers[0].stdout.readline()
+        answer = ask(order | {"figures": figures})
         assert answer, said.read_text()
         found = json.loads(answer)
         assert found["error"] is None, found["error"]
@@ -84,46 +80,55 @@ def executed(tmp_path_factory):
         record = {"parameters": asked.values, "numbers": numbers}
         return record | {"status": "complete", "stderr": imports + found["stderr"]}, source
 
-    yield run
+    with _served("chapters.py", said, MPLBACKEND="agg") as ask:
+        yield run
+
+
+@contextlib.contextmanager
+def _served(program: str, said: Path, **environment: str) -> Iterator[Callable[[dict], str]]:
+    """Give what asks a process, one line for one line, that starts when it is asked for first."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    servers = []
+
+    def ask(order: dict) -> str:
+        if not servers:
+            with said.open("w") as errors:
+                server = subprocess.Popen(
+                    [sys.executable, Path(__file__).with_name(program)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment,
+                    encoding="utf-8",
+                )
+            servers.append(server)
+        print(json.dumps(order), file=servers[0].stdin, flush=True)
+        return servers[0].stdout.readline()
+
+    yield ask
     for server in servers:
         server.stdin.close()
         server.wait()
 
 
-def _server(program: str, errors: IO | None = None, **environment: str) -> subprocess.Popen:
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        [sys.executable, Path(__file__).with_name(program)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | environment,
-        encoding="utf-8",
-    )
-
-
 @pytest.fixture(scope="session")
 def forked(tmp_path_factory):
     """What `subprocess.run` does for the renderer, in a fork of one process, in renderer.py."""
-    servers = []
-    streams = [tmp_path_factory.mktemp("rendered") / name for name in ("stdout", "stderr")]
+    folder = tmp_path_factory.mktemp("rendered")
+    streams = [folder / name for name in ("stdout", "stderr")]
 
     def run(command: list[str], stdin, capture_output, **text) -> subprocess.CompletedProcess:
         assert command[:2] == [sys.executable, "-c"]
         assert (stdin, capture_output) == (subprocess.DEVNULL, True)
         order = {"words": command[2:], "streams": [*map(str, streams)]}
         order |= {"environment": {**os.environ}, "folder": os.getcwd()}
-        if not servers:
-            servers.append(_server("renderer.py"))
-        print(json.dumps(order), file=servers[0].stdin, flush=True)
-        status = int(servers[0].stdout.readline())
+        answer = ask(order)
+        assert answer, (folder / "imports").read_text()
         said = [stream.read_text(**text) for stream in streams]
-        return subprocess.CompletedProcess(command, status, *said)
+        return subprocess.CompletedProcess(command, int(answer), *said)
 
-    yield SimpleNamespace(run=run, DEVNULL=subprocess.DEVNULL)
-    for server in servers:
-        server.stdin.close()
-        server.wait()
+    with _served("renderer.py", folder / "imports") as ask:
+        yield SimpleNamespace(run=run, DEVNULL=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module", autouse=True)
