@@ -158,6 +158,8 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
     import papermill
     from traitlets.config import Config
 
+    from lib.book.kernels import CAN_FORK, ForkedKernel
+
     papermill.log.logger.setLevel(logging.CRITICAL)  # what went wrong is in the error
     remove_left(Path(tempfile.gettempdir()) / "kernel")
     name = {"prefix": f".partial.{os.getpid()}.", "suffix": ".kernel"}
@@ -178,6 +180,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
             resources={"metadata": {"path": str(folder)}},
             config=Config(KernelManager=settings if through_files else {}),
             extra_arguments=["--log-level=CRITICAL"],  # a kernel's own worries at its end
+            **({"kernel_manager_class": ForkedKernel} if CAN_FORK else {}),
         )
         return executed
 

@@ -1,0 +1,126 @@
+"""Kernels forked from a process that has imported what chapters import.
+
+A kernel of its own imports all of that anew, which takes longer than many a chapter; and nothing
+that a chapter changes in its fork reaches another one. `lib` is imported by the forks, because a
+page says with which `lib` it was made, and files may be edited while others run.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from typing import Any
+
+import psutil
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+#: What most chapters need; what is missing here, a chapter imports itself.
+IMPORTED = (
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "IPython.core.completer", "myst_nb"),
+    *("matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.stats", "sklearn.ensemble"),
+    *("sklearn.model_selection", "xgboost", "networkx", "joblib", "pydantic.dataclasses"),
+    *("jinja2", "yaml", "threadpoolctl"),
+)
+
+#: Elsewhere there are no forks, or libraries of the system that do not survive them.
+CAN_FORK = sys.platform == "linux"
+
+
+# --- The process that forks -----------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Fork a kernel for each line of the input, and answer with its process id.
+
+    It ends with its input and so, whatever happens to it, with the process that started it. Then
+    its kernels see that their parent is gone, and end themselves.
+    """
+    del sys.path[0]  # the folder of this file
+    for name in IMPORTED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    answers, server = os.fdopen(os.dup(1), "w"), os.getpid()
+    os.dup2(2, 1)  # whatever else is written there is no answer
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
+    for line in sys.stdin:
+        if not (kernel := os.fork()):
+            answers.close()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            _work(server, *json.loads(line))
+            return
+        print(kernel, file=answers, flush=True)
+
+
+def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
+    """Be a kernel."""
+    import matplotlib
+    import pandas
+    from ipykernel.kernelapp import launch_new_instance
+
+    os.setsid()  # so that it is killed together with what it starts
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    # These look where they are when they are imported, and were not in a notebook.
+    matplotlib.rcParams["backend"] = "module://matplotlib_inline.backend_inline"
+    pandas.set_option("display.max_columns", 20)
+    sys.argv = [*arguments, f"--IPKernelApp.parent_handle={server}"]
+    launch_new_instance()
+
+
+# --- The process that has chapters executed -------------------------------------------------------
+
+_asking = threading.Lock()
+_server: Any = None
+
+
+def _forked(order: str) -> int:
+    """Return the id of the kernel that is forked for an order; the first one starts the server."""
+    global _server
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with _asking:
+        if _server is None or _server.poll() is not None:
+            command = [sys.executable, __file__]
+            _server = subprocess.Popen(command, start_new_session=True, **pipes)
+        print(order, file=_server.stdin, flush=True)
+        return int(_server.stdout.readline())
+
+
+class Kernel(psutil.Process):
+    """A process that is a kernel, with all of :class:`subprocess.Popen` that Jupyter asks for."""
+
+    stdin = stdout = stderr = None
+
+    def poll(self) -> int | None:
+        """Return None as long as it runs."""
+        return None if self.is_running() else 0
+
+
+class _Provisioner(LocalProvisioner):
+    async def launch_kernel(self, cmd: list[str], **options: Any) -> Any:
+        # Of the command, what stands behind `python -m`.
+        order = cmd[2:], os.fspath(options["cwd"]), dict(options["env"])
+        self.process = Kernel(_forked(json.dumps(order)))
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info
+
+
+class ForkedKernel(AsyncKernelManager):
+    """A manager of one kernel that is a fork."""
+
+    def __init__(self, **given: Any):
+        super().__init__(**given)
+        self.provisioner = _Provisioner(
+            parent=self, kernel_id=str(uuid.uuid4()), kernel_spec=self.kernel_spec
+        )
+
+
+if __name__ == "__main__":
+    serve()

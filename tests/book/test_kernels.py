@@ -1,0 +1,83 @@
+"""A kernel that is a fork does what a kernel of its own does, and leaves nothing behind."""
+
+import ast
+
+import nbformat
+import pytest
+
+from lib.book import kernels
+from lib.book.editions import Run
+from lib.book.running import run_page
+
+pytestmark = pytest.mark.skipif(not kernels.CAN_FORK, reason="kernels are not forked here")
+
+
+@pytest.fixture
+def outputs(tiny_book):
+    """Run a notebook of these cells; return the outputs of each."""
+
+    def run(name: str, *cells: str) -> list[list]:
+        made = Run(tiny_book.add_notebook(name, "", *cells), book=tiny_book)
+        made.output.parent.mkdir(parents=True)
+        record = run_page(made)
+        assert record["stderr"] == []
+        code = [cell for cell in nbformat.read(made.output, 4).cells if cell.cell_type == "code"]
+        return [cell.outputs for cell in code[-len(cells) :]]
+
+    return run
+
+
+def test_a_fork_shows_what_a_kernel_of_its_own_shows(outputs, monkeypatch):
+    cells = (
+        "import pandas as pd\npd.DataFrame([range(30)])",
+        "{'wide': pd.DataFrame([[0.123456789] * 9])}",
+        "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])",
+        "import sys\nsys.path, __name__",
+        "import numpy as np\nnp.random.default_rng(1).normal()",
+        "!echo from the shell",
+        "import subprocess\nsubprocess.run(['false']).returncode",
+    )
+    forked = outputs("forked", *cells)
+    monkeypatch.setattr(kernels, "CAN_FORK", False)
+    assert outputs("alone", *cells) == forked
+
+
+def test_every_fork_imports_lib_itself_and_nothing_of_another(outputs):
+    ours = "import sys\nsorted(name for name in sys.modules if name.split('.')[0] == 'lib')"
+    changes = "import math, pandas, lib.noise\nmath.pi = pandas.met = 3"
+    ((shown,), _) = outputs("first", ours, changes)
+    assert shown.data["text/plain"] == "[]"
+    (_, (shown,)) = outputs("second", "import math, pandas", "math.pi, hasattr(pandas, 'met')")
+    assert shown.data["text/plain"] == "(3.141592653589793, False)"
+
+
+def test_what_chapters_import_is_there_before_they_do(outputs):
+    wanted = ("lib.effects", "lib.income", "lib.ccr", "lib.plots", "lib.book.recorded")
+    count = "len({name.partition('.')[0] for name in set(sys.modules) - before} - {'lib'})"
+    cell = f"import sys\nbefore = set(sys.modules)\nimport {', '.join(wanted)}\n{count}"
+    ((shown,),) = outputs("imports", cell)
+    assert int(shown.data["text/plain"]) < 10, "packages of which some part is imported late"
+
+
+def test_a_fork_does_at_its_end_what_it_was_asked_to(outputs, tmp_path):
+    end = tmp_path / "end"
+    outputs(
+        "ends", f"import atexit, pathlib\n_ = atexit.register(pathlib.Path({str(end)!r}).touch)"
+    )
+    assert end.exists()
+
+
+def test_a_fork_has_the_folder_and_the_variables_of_its_own_start(outputs, tiny_book, monkeypatch):
+    monkeypatch.setenv("SAID_LATE", "yes")
+    monkeypatch.chdir(tiny_book.root)
+    cell = "import os\nos.getcwd(), os.environ['SAID_LATE'], os.getpgid(0) == os.getpid()"
+    ((shown,),) = outputs("place", cell)
+    assert ast.literal_eval(shown.data["text/plain"]) == (str(tiny_book.root), "yes", True)
+
+
+def test_what_has_ended_is_started_anew(outputs):
+    cell = "import os\nos.getppid()"
+    (((before,),), _) = outputs("before", cell), kernels._server.kill()
+    kernels._server.wait()
+    ((after,),) = outputs("after", cell)
+    assert after.data["text/plain"] == str(kernels._server.pid) != before.data["text/plain"]
