@@ -93,8 +93,7 @@ class EffectEstimator(BaseEstimator):
         slots = [slot for slot in self.slots() if hasattr(self, f"{slot}_")]
         best = {slot: clone(getattr(self, f"{slot}_").best_estimator_) for slot in slots}
         chosen = {slot: Search(one, scored=False) for slot, one in best.items()}
-        settled: Self = clone(self).set_params(**chosen)
-        return settled
+        return type(self)(**self.get_params(deep=False) | chosen)
 
     @available_if(lambda self: getattr(self, "covariance_", None) is not None)
     def effect_interval(self, covariates: Matrix) -> tuple[Vector, Vector]:
@@ -115,9 +114,11 @@ class EffectEstimator(BaseEstimator):
 
     def in_words(self) -> str:
         """Say what every search chose."""
-        asked = {slot: as_search(getattr(self, slot)) for slot in self.slots()}
-        made = {slot: getattr(self, f"{slot}_", None) or search for slot, search in asked.items()}
-        return "; ".join(f"{slot}: {search.in_words()}" for slot, search in made.items())
+        words = {}
+        for slot in self.slots():
+            search = getattr(self, f"{slot}_", None) or as_search(getattr(self, slot))
+            words[slot] = search.in_words()
+        return "; ".join(f"{slot}: {said}" for slot, said in words.items())
 
 
 class IPW(EffectEstimator, name="IPWEstimator"):

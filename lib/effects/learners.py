@@ -1,5 +1,6 @@
 """Base learners by name, and the choice of their settings by cross-validation."""
 
+import copy
 import inspect
 import itertools
 from collections.abc import Callable, Iterable
@@ -105,10 +106,10 @@ def out_of_fold(
     model: Learner, covariates: Matrix, target: Vector, learned_from: Vector | bool = True
 ) -> Vector:
     """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
-    folds, found = fold_of(target), np.empty(len(target))
+    folds, found, model = fold_of(target), np.empty(len(target)), clone(model)
     for fold in range(FOLDS):
         train, test = (folds != fold) & learned_from, folds == fold
-        found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])
+        found[test] = predict(fit(model, covariates[train], target[train]), covariates[test])
     return found
 
 
@@ -146,7 +147,12 @@ class Search(BaseEstimator):
 
     def settings(self) -> list[Learner]:
         """Return an unfitted learner for every setting of the grid."""
-        return [clone(self).set_params(**one).learner for one in ParameterGrid(self.grid)]
+        made = []
+        for one in ParameterGrid(self.grid):
+            # Of a learner of its own, as settings of several would otherwise be those of the last.
+            chosen = Search(clone(one.pop("learner", self.learner)))
+            made.append(chosen.set_params(**one).learner)
+        return made
 
     def fit(
         self, features: Matrix, target: Vector, sample_weight: Weights = None, refit: bool = True
@@ -174,8 +180,8 @@ class Search(BaseEstimator):
 
 
 def as_search(given: Learner, scored: bool = True) -> Search:
-    """Return an unfitted copy of a search, or a search of the one setting that is given."""
-    search: Search = clone(given) if isinstance(given, Search) else Search(clone(given))
+    """Return a copy of a search, which shares what is never fitted; or one of a single setting."""
+    search = copy.copy(given) if isinstance(given, Search) else Search(given)
     search.scored &= scored
     return search
 

@@ -254,6 +254,8 @@ def test_one_search_can_have_learners_of_two_kinds(data):
     assert [type(setting).__name__ for setting in search.settings()] == [
         *("Ridge", "Ridge", "LinearRegression")
     ]
+    assert [setting.alpha for setting in search.settings()[:2]] == [1, 2]
+    assert grid[0]["learner"][0].alpha == 1.0, "what was given stays as it was"
     assert "learner Ridge" in search.fit(data[0], data[2]).in_words()
 
 
