@@ -315,7 +315,7 @@ class Tasks:
         of the question comes last.
         """
         for task in map(replace, self.tasks):  # copies, as in `to_parquet`
-            contexts, truth = _told(task), task.truth.tolist()
+            contexts, texts, truth = _told(task), task.texts, task.truth.tolist()
             kinds = [{"kind": one.kind} if task.n_untold else {} for one in task.asks]
             for question, sample in np.argwhere(task.asked).tolist():
                 yield {
@@ -324,7 +324,7 @@ class Tasks:
                     "sample": sample,
                     "question": question,
                     "context": contexts[sample],
-                    "text": task.texts[question],
+                    "text": texts[question],
                     "answer": truth[question][sample],
                     **kinds[question],
                 }
