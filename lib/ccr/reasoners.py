@@ -39,8 +39,7 @@ class Reasoner:
         for task in tasks.tasks:
             # Addressed by question and sample: more samples leave the answers to the first alone.
             n_questions, n_samples = task.labels.shape
-            name = f"{self.name}, {task.story.name}"
-            chance = uniforms(seed, name, n=n_samples, terms=n_questions)
+            chance = uniforms(seed, f"{self.name}, {task.story.name}", 0, n_samples, n_questions)
             answers.append(self.answer(task, chance))
         return answers
 

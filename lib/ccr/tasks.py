@@ -70,6 +70,8 @@ class Task:
     @property
     def told(self) -> np.ndarray:
         """What is told of the noise, 1 or 0, and -1 where nothing is."""
+        if not self.n_untold:
+            return self.noise.astype(int)
         rank = self._drawn("untold", self.world.chain.n_nodes).argsort(axis=0).argsort(axis=0)
         return np.where(rank < self.n_untold, -1, self.noise)
 
@@ -92,6 +94,12 @@ class Task:
         return np.array([(*(do or [(-1, -1)])[0], effect) for effect, _, do in claims])
 
     @cached_property
+    def texts(self) -> list[str]:
+        """The questions in words, and what may be answered."""
+        answer = FORMS["answer" if self.n_untold else "yes or no"]
+        return [f"{self.story.ask(one)} {answer}" for one in self.asks]
+
+    @cached_property
     def questions(self) -> pd.DataFrame:
         """One row a question: the three parts of its key, or its kind, and its text."""
         numbers = {"task": self.number, "question": np.arange(len(self.asks), dtype=np.int32)}
@@ -99,9 +107,7 @@ class Task:
             about = {"kind": [one.kind for one in self.asks]}
         else:
             about = dict(zip(("cause", "value", "effect"), self.keys.T, strict=True))
-        answer = FORMS["answer" if self.n_untold else "yes or no"]
-        text = [f"{self.story.ask(one)} {answer}" for one in self.asks]
-        return pd.DataFrame(numbers | about | {"text": text})
+        return pd.DataFrame(numbers | about | {"text": self.texts})
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -201,7 +207,7 @@ def _answers(task: Task) -> pd.DataFrame:
     asked = task.asked
     question, sample = (numbers.astype(np.int32) for numbers in np.nonzero(asked))
     columns = {"sample": sample, "question": question, "answer": task.truth[asked]}
-    return pd.DataFrame({"task": np.full(len(sample), task.number, np.int32), **columns})
+    return pd.DataFrame({"task": np.int32(task.number), **columns})
 
 
 def _quantities(task: Task) -> pd.DataFrame:
@@ -217,43 +223,45 @@ def _told(task: Task) -> list[str]:
     return [f"{context}\n\n{sample}" for sample in task.samples]
 
 
-def _flat(task: Task, values: dict[str, int]) -> pd.DataFrame:
+def _rows(task: Task, values: dict[str, int]) -> Iterator[dict[str, Any]]:
+    """Yield a row a question, or pair of them: each cell is of all samples, or one a sample."""
+    label, told = [node.label for node in task.story.nodes], pd.Series(_told(task))
+    asked = [np.flatnonzero(task.keys[:, 1] == value) for value in values.values()]
+    for pair in np.transpose(asked):
+        (cause, _, effect), labels = task.keys[pair[0]], task.labels[pair]
+        kept = labels[0] != labels[1] if task.only_changed and cause >= 0 else slice(None)
+        row = {
+            "Task ID": task.number,
+            "Context ID": task.story.name,
+            "Sample ID": np.arange(task.n_samples)[kept],
+            "Replicate ID": task.number,
+            "Nodes per BCC": str(list(task.world.chain.n_per_bcc)),
+            "Cause-effect pair": f"{label[cause]} → {label[effect]}",
+            "Cause": label[cause],
+            "Effect": label[effect],
+            "Context": told[kept],
+        }
+        for end, question, answers in zip(values, pair, labels, strict=True):
+            row |= {f"Question{end}": task.texts[question], f"True{end}": answers[kept]}
+        yield row | {"Cause node": cause, "Effect node": effect}
+
+
+def _flat(tasks: Sequence[Task], values: dict[str, int]) -> pd.DataFrame:
     """Return the questions with some values about every sample, with the public columns.
 
     Those with one value, and their answers, stand in columns of the ending that maps to it.
     """
-    n, keys, label = task.n_samples, task.keys, [node.label for node in task.story.nodes]
-    asked = {end: np.flatnonzero(keys[:, 1] == value).repeat(n) for end, value in values.items()}
-    cause, _, effect = keys[next(iter(asked.values()))].T
-    sample = np.arange(len(cause)) % n
-    # Each text is made once: rows are taken from arrays of texts.
-    label, told, text = (pd.Series(of).array for of in (label, _told(task), task.questions["text"]))
-    cells = {
-        "Task ID": task.number,
-        "Context ID": task.story.name,
-        "Sample ID": sample,
-        "Replicate ID": task.number,
-        "Nodes per BCC": str(list(task.world.chain.n_per_bcc)),
-        "Cause-effect pair": label[cause] + " → " + label[effect],
-        "Cause": label[cause],
-        "Effect": label[effect],
-        "Context": told[sample],
-    }
-    for end, question in asked.items():
-        cells[f"Question{end}"] = text[question]
-        cells[f"True{end}"] = task.labels[question, sample]
-    return pd.DataFrame(cells | {"Cause node": cause, "Effect node": effect})
+    rows = [row for task in tasks for row in _rows(task, values)]
+    n = [len(row["Sample ID"]) for row in rows]
 
+    def column(cells: list[Any]) -> Any:
+        if isinstance(cells[0], np.ndarray):
+            return np.concatenate(cells)
+        if isinstance(cells[0], pd.Series):
+            return pd.concat(cells).array  # long texts are referred to, not copied
+        return pd.Series(cells).array.repeat(n)
 
-def _factual(task: Task) -> pd.DataFrame:
-    of_causes = ["Cause-effect pair", "Cause", "Cause node", "Effect node"]
-    return _flat(task, {"": -1}).drop(columns=of_causes)
-
-
-def _interventional(task: Task) -> pd.DataFrame:
-    pairs = _flat(task, {" (cause = True)": 1, " (cause = False)": 0})
-    changed = pairs["True (cause = True)"] != pairs["True (cause = False)"]
-    return pairs[changed] if task.only_changed else pairs
+    return pd.DataFrame({name: column([row[name] for row in rows]) for name in rows[0]})
 
 
 #: The normalised tables, each made of one task at a time.
@@ -266,9 +274,9 @@ TABLES: dict[str, Callable[[Task], pd.DataFrame]] = {
 }
 
 
-def _table(of_task: Callable[[Task], pd.DataFrame], kind: Any = cached_property) -> Any:
+def _table(of_task: Callable[[Task], pd.DataFrame]) -> Any:
     """Return a property of tasks: the tables of all, one below another."""
-    return kind(lambda self: pd.concat(map(of_task, self.tasks), ignore_index=True))
+    return cached_property(lambda self: pd.concat(map(of_task, self.tasks), ignore_index=True))
 
 
 @dataclass(frozen=True)
@@ -285,8 +293,17 @@ class Tasks:
     name: str = "ccr"
 
     contexts, samples, questions, answers, quantities = map(_table, TABLES.values())
-    factual = _table(_factual, property)
-    interventional = _table(_interventional, property)
+
+    @property
+    def factual(self) -> pd.DataFrame:
+        """The factual prompts."""
+        of_causes = ["Cause-effect pair", "Cause", "Cause node", "Effect node"]
+        return _flat(self.tasks, {"": -1}).drop(columns=of_causes)
+
+    @property
+    def interventional(self) -> pd.DataFrame:
+        """The interventional prompts, in pairs."""
+        return _flat(self.tasks, {" (cause = True)": 1, " (cause = False)": 0})
 
     def __len__(self) -> int:
         return sum(int(replace(task).asked.sum()) for task in self.tasks)
@@ -298,8 +315,8 @@ class Tasks:
         of the question comes last.
         """
         for task in map(replace, self.tasks):  # copies, as in `to_parquet`
-            contexts, texts = _told(task), task.questions["text"].tolist()
-            truth, kinds = task.truth.tolist(), task.questions.filter(["kind"]).to_dict("records")
+            contexts, texts, truth = _told(task), task.texts, task.truth.tolist()
+            kinds = [{"kind": one.kind} if task.n_untold else {} for one in task.asks]
             for question, sample in np.argwhere(task.asked).tolist():
                 yield {
                     "id": f"{task.number}-{sample}-{question}",

@@ -8,6 +8,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from lib.ccr import generate, read, tasks
@@ -110,6 +111,25 @@ def test_flat_frames_have_the_public_columns_and_say_what_the_tables_say():
         assert row["Cause-effect pair"] == f"{row['Cause']} → {row['Effect']}"
         assert row["Cause"] in row["Question (cause = True)"].split(". ")[0]
         assert row["Effect"] in row["Question (cause = True)"].rpartition("Is ")[2]
+
+
+def test_flat_frames_of_several_sets_are_theirs_one_below_another():
+    sets = [
+        generate("candy_party", [3, 4], n_tasks=2, n_samples=5),
+        generate("flu_vaccine", [2, 2, 2], first_task=2, n_samples=30, only_changed=True),
+    ]
+    together = tasks.Tasks([task for made in sets for task in made.tasks])
+    for name in ("factual", "interventional"):
+        expected = pd.concat([getattr(made, name) for made in sets], ignore_index=True)
+        pd.testing.assert_frame_equal(getattr(together, name), expected)
+
+
+def test_flat_frames_hold_each_context_once():
+    before = pa.total_allocated_bytes()
+    told = generate("candy_party", [2] * 10, n_samples=50).interventional["Context"]
+    taken = pa.total_allocated_bytes() - before
+    assert len(told) == 55 * told.nunique()
+    assert taken < told.str.len().sum() / 10
 
 
 def test_contexts_tell_the_graph():
