@@ -37,7 +37,7 @@ from lib.effects.estimands import tilted
 from lib.effects.intervals import NORMAL, covariance, influence
 from lib.effects.learners import Search, as_search, demanded, fit_arms, in_sample, out_of_fold
 from lib.effects.study import Matrix, Vector
-from lib.errors import check
+from lib.errors import check, needed
 
 #: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
@@ -196,9 +196,10 @@ class TruePropensityWeighting(EffectEstimator):
         self.probabilities = probabilities
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
-        means, moves = weighted_means(1 / self.probabilities, treatment, outcome)
+        taken = np.asarray(needed("probabilities", self.probabilities))
+        means, moves = weighted_means(1 / taken, treatment, outcome)
         self.ate_ = means[1] - means[0]
-        self.standard_error_ = float(np.linalg.norm(moves / self.probabilities))
+        self.standard_error_ = float(np.linalg.norm(moves / taken))
 
 
 class Matching(EffectEstimator, name="MatchingEstimator"):
