@@ -1,13 +1,16 @@
 """Work is shared out by joblib: on a cluster of Dask, too, nothing changes and nothing is lost."""
 
+import multiprocessing
 import os
 import signal
 
+import dask
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 
 from lib.ccr import generate
 from lib.effects import benchmark
@@ -15,14 +18,22 @@ from lib.effects.study import ARMS
 from lib.income.study import true_effects
 from lib.scm import Simulator, Specification
 
+IMPORTED = ["lib.ccr", "lib.effects", "lib.income", "sklearn.ensemble", "pyarrow.parquet"]
+
 
 @pytest.fixture(scope="module")
 def two_workers():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two,
-        Client(two) as client,
-    ):
-        yield client
+    # Workers that are forks of one process need not import what they need, each for itself.
+    forks = "forkserver" in multiprocessing.get_all_start_methods()
+    way = {"distributed.worker.multiprocessing-method": "forkserver" if forks else "spawn"}
+    with dask.config.set(way):
+        if forks:
+            get_mp_context().set_forkserver_preload(["distributed", *IMPORTED])
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two,
+            Client(two) as client,
+        ):
+            yield client
 
 
 @pytest.fixture

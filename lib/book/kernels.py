@@ -102,6 +102,11 @@ class Kernel(psutil.Process):
         """Return None as long as it runs."""
         return None if self.is_running() else 0
 
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, which, as for a child, is none to a process that has ended since."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            super().send_signal(sig)
+
 
 class _Provisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **options: Any) -> Any:

@@ -146,7 +146,49 @@ def small_texts(page) -> list[str]:
     )
 
 
-def findings(page, **options) -> list[str]:
+#: Of all texts that look alike, the longest, which stands for the others.
+TEXTS_THAT_DIFFER = """() => {
+    // What is seen of each box, what it lies on, and with what letters it is written.
+    const looks = new Map(), painted = [], longest = new Map();
+    const within = (one, frame) => ({
+        left: Math.max(one.left, frame.left), right: Math.min(one.right, frame.right),
+        top: Math.max(one.top, frame.top), bottom: Math.min(one.bottom, frame.bottom)});
+    const meet = (one, other) => one.left < other.right && one.right > other.left
+        && one.top < other.bottom && one.bottom > other.top;
+    const shown = box => box.checkVisibility({visibilityProperty: true});
+    for (const box of document.querySelectorAll('*')) {
+        const above = looks.get(box.parentElement) ?? {ground: '', frame: null};
+        const style = getComputedStyle(box), whole = box.getBoundingClientRect();
+        const seen = above.frame ? within(whole, above.frame) : whole;
+        const paint = `${style.backgroundColor} ${style.backgroundImage}`;
+        const effects = [style.opacity, style.filter, style.mixBlendMode, style.clipPath].join(' ');
+        const clear = paint === 'rgba(0, 0, 0, 0) none';
+        if (!clear && shown(box)) painted.push({box, seen});
+        looks.set(box, {
+            ground: clear && effects === '1 none normal none'
+                ? above.ground : `${above.ground} > ${paint} ${effects}`,
+            frame: style.overflow === 'visible' ? above.frame : seen,
+            letters: [style.color, style.fontSize, style.fontWeight, style.textShadow].join(' '),
+            seen,
+            cut: ['left', 'right', 'top', 'bottom'].some(side => seen[side] !== whole[side]),
+        });
+    }
+    for (const [box, {ground, letters, seen, cut}] of looks) {
+        const text = [...box.childNodes].filter(one => one.nodeType === Node.TEXT_NODE)
+            .map(one => one.data.trim()).join('');
+        if (!text || !shown(box)) continue;
+        // What lies on, or below, something that it is no part of looks like nothing else.
+        const apart = painted.some(one => meet(one.seen, seen)
+            && !one.box.contains(box) && !box.contains(one.box));
+        const look = apart ? box : `${letters} on ${ground} ${cut}`;
+        if (!(longest.get(look)?.length >= text.length))
+            longest.set(look, {box, length: text.length});
+    }
+    return [...longest.values()].map(one => one.box);
+}"""
+
+
+def axe(page, context: str, options: dict) -> list[str]:
     """What axe calls serious or critical on a page, each with its place."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no extra `test`")
     if not page.evaluate("() => 'axe' in window"):
@@ -154,13 +196,26 @@ def findings(page, **options) -> list[str]:
     # Without `preload`, which asks for style sheets once more and from the wrong places; and
     # without the places where all is well, which are most of a page.
     options = {"preload": False, "resultTypes": ["violations"], **options}
-    run = "options => axe.run(document, options).then(found => found.violations)"
+    run = f"options => axe.run({context}, options).then(found => found.violations)"
     return [
         f"{one['id']}: {' '.join(node['target'])}: {node['failureSummary']}"
         for one in page.evaluate(run, options)
         if one["impact"] in {"serious", "critical"}
         for node in one["nodes"]
     ]
+
+
+def pale(page) -> list[str]:
+    """Texts that stand out too little from what they lie on, one of those that look alike.
+
+    By axe, which takes milliseconds for each text, and would say the same of all of them.
+    """
+    return axe(page, f"{{include: ({TEXTS_THAT_DIFFER})()}}", {"runOnly": ["color-contrast"]})
+
+
+def findings(page) -> list[str]:
+    """What keeps readers out, by axe."""
+    return axe(page, "document", {"rules": {"color-contrast": {"enabled": False}}}) + pale(page)
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +358,18 @@ def test_page_has_no_serious_accessibility_findings(visit):
     page.emulate_media(color_scheme="light")
     page.wait_for_timeout(500)  # colours change by degrees
     # All that the other colours change.
-    assert findings(page, runOnly=["color-contrast"]) == []
+    assert pale(page) == []
+
+
+def test_one_pale_text_is_found_among_thousands(window, address):
+    with opened(window, f"{address}/worlds.html", address) as (page, _):
+        assert pale(page) == []
+        for selector in ("pre span.n", "th", "p", "h2"):
+            spoiled = page.locator(f"article {selector}:visible").last
+            spoiled.evaluate("one => one.style.setProperty('color', '#bbb', 'important')")
+            found = pale(page)
+            assert found and all("#bbbbbb" in one for one in found)
+            spoiled.evaluate("one => one.style.removeProperty('color')")
 
 
 def test_page_opens_from_a_file_without_a_server(browser, address):
