@@ -1,6 +1,9 @@
 """A kernel that is a fork does what a kernel of its own does, and leaves nothing behind."""
 
 import ast
+import signal
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -81,3 +84,11 @@ def test_what_has_ended_is_started_anew(outputs):
     kernels._server.wait()
     ((after,),) = outputs("after", cell)
     assert after.data["text/plain"] == str(kernels._server.pid) != before.data["text/plain"]
+
+
+def test_a_signal_to_a_kernel_that_has_ended_is_no_error():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        kernel = kernels.Kernel(process.pid)
+        assert kernel.poll() is None
+    assert kernel.poll() == 0
+    kernel.send_signal(signal.SIGTERM)
