@@ -100,7 +100,15 @@ class Kernel(psutil.Process):
 
     def poll(self) -> int | None:
         """Return None as long as it runs."""
-        return None if self.is_running() else 0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            # Without the process that has forked it, it may stay a zombie.
+            if self.is_running() and self.status() != psutil.STATUS_ZOMBIE:
+                return None
+        return 0
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Say how it ended; Jupyter asks when it has."""
+        return self.poll()
 
     def send_signal(self, sig: int) -> None:
         """Send a signal, which, as for a child, is none to a process that has ended since."""

@@ -1,11 +1,13 @@
 """A kernel that is a fork does what a kernel of its own does, and leaves nothing behind."""
 
 import ast
+import os
 import signal
 import subprocess
 import sys
 
 import nbformat
+import psutil
 import pytest
 
 from lib.book import kernels
@@ -86,9 +88,19 @@ def test_what_has_ended_is_started_anew(outputs):
     assert after.data["text/plain"] == str(kernels._server.pid) != before.data["text/plain"]
 
 
-def test_a_signal_to_a_kernel_that_has_ended_is_no_error():
+def test_a_kernel_that_has_ended_runs_no_more_and_takes_signals():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         kernel = kernels.Kernel(process.pid)
         assert kernel.poll() is None
+        process.communicate(b"end")
     assert kernel.poll() == 0
     kernel.send_signal(signal.SIGTERM)
+
+
+def test_a_kernel_whose_end_nobody_takes_notice_of_has_ended():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    kernel = kernels.Kernel(process.pid)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # and leave it a zombie
+    assert kernel.status() == psutil.STATUS_ZOMBIE
+    assert (kernel.poll(), kernel.wait()) == (0, 0)
+    process.wait()
