@@ -59,6 +59,7 @@ def serve() -> None:
 
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """Be a kernel."""
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     import matplotlib
     import pandas
     from ipykernel.kernelapp import launch_new_instance
@@ -87,8 +88,10 @@ def _forked(order: str) -> int:
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with _asking:
         if _server is None or _server.poll() is not None:
+            # Where to import from is a matter of each fork.
+            shared = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
             command = [sys.executable, __file__]
-            _server = subprocess.Popen(command, start_new_session=True, **pipes)
+            _server = subprocess.Popen(command, start_new_session=True, env=shared, **pipes)
         print(order, file=_server.stdin, flush=True)
         return int(_server.stdout.readline())
 

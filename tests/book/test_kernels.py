@@ -74,10 +74,13 @@ def test_a_fork_does_at_its_end_what_it_was_asked_to(outputs, tmp_path):
 
 def test_a_fork_has_the_folder_and_the_variables_of_its_own_start(outputs, tiny_book, monkeypatch):
     monkeypatch.setenv("SAID_LATE", "yes")
+    monkeypatch.setenv("PYTHONPATH", "/late")
     monkeypatch.chdir(tiny_book.root)
-    cell = "import os\nos.getcwd(), os.environ['SAID_LATE'], os.getpgid(0) == os.getpid()"
+    alone = "os.getpgid(0) == os.getpid()"
+    cell = f"import os, sys\nos.getcwd(), os.environ['SAID_LATE'], sys.path[0], {alone}"
     ((shown,),) = outputs("place", cell)
-    assert ast.literal_eval(shown.data["text/plain"]) == (str(tiny_book.root), "yes", True)
+    expected = (str(tiny_book.root), "yes", "/late", True)
+    assert ast.literal_eval(shown.data["text/plain"]) == expected
 
 
 def test_what_has_ended_is_started_anew(outputs):
