@@ -114,11 +114,11 @@ class EffectEstimator(BaseEstimator):
 
     def in_words(self) -> str:
         """Say what every search chose."""
-        words = {}
+        words = []
         for slot in self.slots():
             search = getattr(self, f"{slot}_", None) or as_search(getattr(self, slot))
-            words[slot] = search.in_words()
-        return "; ".join(f"{slot}: {said}" for slot, said in words.items())
+            words.append(f"{slot}: {search.in_words()}")
+        return "; ".join(words)
 
 
 class IPW(EffectEstimator, name="IPWEstimator"):

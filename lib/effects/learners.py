@@ -106,10 +106,10 @@ def out_of_fold(
     model: Learner, covariates: Matrix, target: Vector, learned_from: Vector | bool = True
 ) -> Vector:
     """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
-    folds, found, model = fold_of(target), np.empty(len(target)), clone(model)
+    folds, found = fold_of(target), np.empty(len(target))
     for fold in range(FOLDS):
         train, test = (folds != fold) & learned_from, folds == fold
-        found[test] = predict(fit(model, covariates[train], target[train]), covariates[test])
+        found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])
     return found
 
 
@@ -147,12 +147,9 @@ class Search(BaseEstimator):
 
     def settings(self) -> list[Learner]:
         """Return an unfitted learner for every setting of the grid."""
-        made = []
-        for one in ParameterGrid(self.grid):
-            # Of a learner of its own, as settings of several would otherwise be those of the last.
-            chosen = Search(clone(one.pop("learner", self.learner)))
-            made.append(chosen.set_params(**one).learner)
-        return made
+        # Copies of what the grid holds, too: settings that share a learner are all like the last.
+        every = map(copy.deepcopy, ParameterGrid(self.grid))
+        return [Search(clone(self.learner)).set_params(**one).learner for one in every]
 
     def fit(
         self, features: Matrix, target: Vector, sample_weight: Weights = None, refit: bool = True

@@ -259,6 +259,14 @@ def test_one_search_can_have_learners_of_two_kinds(data):
     assert "learner Ridge" in search.fit(data[0], data[2]).in_words()
 
 
+def test_no_fold_is_predicted_by_what_another_one_has_left_in_a_learner(data):
+    cold = RandomForestRegressor(5, random_state=0)
+    warm = clone(cold).set_params(warm_start=True)
+    np.testing.assert_array_equal(
+        *(learners.out_of_fold(one, data[0], data[2]) for one in (cold, warm))
+    )
+
+
 class Mine(Ridge):
     """Somebody's own learner, whose code may change from one day to the next."""
 
