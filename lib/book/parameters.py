@@ -11,6 +11,7 @@ papermill's own reading leaves out, without a word, what it does not understand,
 
 import ast
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,7 +97,12 @@ def as_source(value: Any) -> str:
 
 
 def as_typed(value: Any) -> str:
-    """Write a value the way one types it on the command line: text as it is."""
+    """Write a value the way one types it on the command line: text as it is, lists as JSON."""
+    if isinstance(
+        value, list
+    ):  # whose double quotes a shell leaves as they are, within single ones
+        text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=repr)
+        return text if json.loads(text) == value else as_source(value)
     return value if isinstance(value, str) else as_source(value)
 
 

@@ -4,10 +4,18 @@ import ast
 import contextlib
 import datetime
 import math
+import shlex
 
 import pytest
 
-from lib.book.parameters import Parameter, as_source, checked, read_parameters, with_values
+from lib.book.parameters import (
+    Parameter,
+    as_source,
+    as_typed,
+    checked,
+    read_parameters,
+    with_values,
+)
 from lib.errors import InputError
 
 CELL = """\
@@ -225,3 +233,23 @@ def test_defaults_leave_the_cell_as_it_is():
 @pytest.mark.parametrize("value", [0, -10_000, 1_000_000, 0.1, True, None, "it's", [1], {"a": 2}])
 def test_source_of_a_value_means_the_value(value):
     assert eval(as_source(value)) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["No studies", "it's"],
+        [True, None],
+        [1e-9, '"\\\n\x01é'],
+        [[1], {"a": 2}],
+        [(1, 2)],
+        [{1: 2}],
+    ],
+)
+def test_a_list_as_typed_is_read_as_the_list(value):
+    assert Parameter("levels", "list", []).parse(as_typed(value)) == value
+
+
+def test_a_list_is_typed_without_quotes_within_quotes():
+    typed = shlex.join(["-p", "levels", as_typed(["ipw-lr", "Evening course"])])
+    assert typed == """-p levels '["ipw-lr", "Evening course"]'"""

@@ -100,7 +100,7 @@ def test_what_fails_is_named_at_the_end_and_stops_nothing(book, unrendered):
     assert problem.endswith(": cell 2 of 2: AssertionError: an unlucky number")
     table = pd.read_csv(folder / "numbers.csv")
     assert set(table["n"]) == {1}
-    assert set(table["names"]) == {"['a', 'b']"}
+    assert set(table["names"]) == {'["a", "b"]'}
 
 
 def test_bad_input_is_refused_in_one_sentence(book, unrendered):
