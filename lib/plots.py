@@ -151,6 +151,7 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
             axes.set_title(textwrap.fill(str(name), 60 // columns))
             across, up = (unit, "") if in_rows else (place, unit)
+            up = textwrap.fill(up, int(14 * heights[i]) - 9)  # as many letters as the axis is long
             last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)
             inner = i % columns and (names[i] == names[i - 1] if in_rows else first is not axes)
             axes.tick_params(labelbottom=last or not shared, labelleft=not inner)
@@ -267,6 +268,9 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
         moved = places | _placed(layers[k], -LAYER * k, rng)
         if len(moved) > len(places) or _hidden(moved, arcs) < _hidden(places, arcs):
             places = moved
+    ends = [x + side * _half(node) for node, (x, _) in places.items() for side in (-1, 1)]
+    shift = (WIDTH - min(ends) - max(ends)) / 2
+    places = {node: (x + shift, y) for node, (x, y) in places.items()}
     figure = plt.figure(figsize=(WIDTH, LAYER * len(layers)), layout="none", FigureClass=Drawing)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH))  # one inch is one unit
     axes.set(ylim=(LAYER * (0.5 - len(layers)), LAYER / 2))
@@ -322,7 +326,8 @@ def arrow(axes: Axes, start: Place, end: Place, bend: float = 0.0, **look: Any) 
 def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 100) -> Figure:
     """Draw numbers from 0 to `most` as colours and in words; a cell that holds 0 stays empty."""
     figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5), FigureClass=Drawing)
-    shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), 9))
+    letters = 64 // table.shape[1]
+    shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), letters))
     look = {"cmap": "Blues", "vmin": 0, "vmax": most, "edgecolor": STYLE["grid.color"]}
     axes.pcolormesh(shown.columns, shown.index, shown, **look)
     for (row, column), value in np.ndenumerate(shown):
@@ -413,7 +418,7 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
     value = table["mean"]
     half = HALF_WIDTH * np.sqrt(value * (100 - value) / table["size"])
     table = table.assign(value=value, lower=value - half, upper=value + half)
-    title, unit = f"Who has {outcome} {level}", "% of the subjects with this level"
+    title, unit = f"Who has {outcome} {level}", "% of those of this level"
     return intervals(table, "level", title, unit, columns=2, line={"everyone": reached.mean()})
 
 
@@ -457,4 +462,6 @@ def one_subject(worlds: Tables, subject: int, variables: Sequence[str]) -> Figur
         if variable in visited:
             axes.set_yticks(range(len(visited[variable])), visited[variable])
         axes.margins(y=0.2)
+        axes.set_in_layout(True)  # once more: levels take more room than their numbers
+    figure.set_layout_engine("constrained")
     return figure
