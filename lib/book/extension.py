@@ -51,6 +51,9 @@ def sections(page: str) -> list[dict[str, str]]:
     The text of a section is without that of the sections in it. Formulas that plain letters cannot
     show are three dots.
     """
+    # To parse the menus and the colours of code, which say nothing, would take most of the time.
+    page = (re.search(r"(?s)<article.*</article>", page) or [page])[0]
+    page = re.sub(r"(?s)<pre>.*?</pre>", lambda code: re.sub(r"</?span[^>]*>", "", code[0]), page)
     soup, found = BeautifulSoup(page, "html.parser"), []
     for noise in soup.select("script, style, .headerlink, .rerun, details.hide > summary"):
         noise.extract()
