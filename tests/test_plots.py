@@ -1,7 +1,7 @@
 """Figures show what the tables say, and leave matplotlib as they found it."""
 
 import io
-from itertools import combinations, permutations
+from itertools import permutations
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from figures import crowded, places
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.colors import to_rgba
 from matplotlib.container import BarContainer, ErrorbarContainer
@@ -427,29 +428,6 @@ def test_places_of_axes_do_not_hang_on_the_last_digits_of_a_solver():
     assert figure.svg() == figure.svg()
 
 
-def words(figure):
-    """What is written in a figure, and where, in pixels."""
-    drawn, draw = {}, mpl.text.Text.draw
-
-    def noted(text, renderer, *more, **options):
-        if text.get_visible():
-            drawn[text] = text.get_window_extent()
-        return draw(text, renderer, *more, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mpl.text.Text, "draw", noted)
-        figure.draw_without_rendering()
-    return [(text.get_text(), box) for text, box in drawn.items() if text.get_text().strip()]
-
-
-def crowded(figure):
-    """What is cut off at the edge of a figure, and what touches other words."""
-    told, page = words(figure), figure.bbox.padded(1)
-    cut = [text for text, box in told if not (page.contains(*box.min) and page.contains(*box.max))]
-    pairs = combinations(told, 2)
-    return cut + [(one, two) for (one, a), (two, b) in pairs if a.overlaps(b)]
-
-
 def test_long_words_are_neither_cut_off_nor_touch_each_other(world):
     tidy = pd.DataFrame(
         {"x": [0, 1, 2], "value": [1.0, 2.0, 3.0], "panel": ["one", "two", "three"]}
@@ -470,6 +448,6 @@ def test_long_words_are_neither_cut_off_nor_touch_each_other(world):
 
 def test_a_graph_stands_in_the_middle():
     figure = plots.causal_graph(nx.DiGraph([("talent", "job"), ("job", "income")]))
-    boxes = [box for _, box in words(figure)]
+    boxes = places(figure).values()
     left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
     assert left == pytest.approx(figure.bbox.width - right, abs=15)

@@ -10,6 +10,7 @@ order may ask for the files of figures, too.
 import base64
 import contextlib
 import io
+import itertools
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ import traceback
 # In the order of their weight; whatever is missing here is imported by the chapter itself.
 import matplotlib.pyplot  # noqa: F401
 import traitlets.config
+from figures import crowded, noted
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
@@ -28,7 +30,7 @@ import lib.book.recorded
 import lib.ccr
 import lib.effects
 import lib.income
-import lib.plots  # noqa: F401
+import lib.plots
 
 #: The outputs of the cell that is at work.
 outputs: list[dict] = []
@@ -73,8 +75,18 @@ class Printed(io.TextIOBase):
         return len(text)
 
 
+#: The figures of the cell that is at work, and what is written in them.
+drawn: dict[lib.plots.Drawing, dict] = {}
+
+
+def _draw(drawing: lib.plots.Drawing) -> None:
+    with noted() as drawn[drawing]:
+        super(lib.plots.Drawing, drawing).draw_without_rendering()
+
+
 def execute(cells: list[str], figures: bool) -> dict:
     """Execute the cells of a notebook in this process, whose error stream is taken."""
+    lib.plots.Drawing.draw_without_rendering = _draw
     settings = traitlets.config.Config({"HistoryManager": {"enabled": False}})
     kinds = {"display_pub_class": Shown, "displayhook_class": Ended}
     shell = InteractiveShell.instance(config=settings, **kinds)
@@ -82,11 +94,12 @@ def execute(cells: list[str], figures: bool) -> dict:
         configure_inline_support(shell, "inline")  # as a kernel does
     # Otherwise they are laid out where they are made, and what they look like is on the pages.
     shell.display_formatter.formatters["image/svg+xml"].enabled = figures
-    found = {"outputs": [], "stderr": [], "error": None}
+    found = {"outputs": [], "stderr": [], "error": None, "crowded": []}
     with tempfile.TemporaryFile(buffering=0) as said:
         os.dup2(said.fileno(), 2)  # also what is written there behind Python's back
         for number, source in enumerate(cells, start=1):
             outputs.clear()
+            drawn.clear()
             with contextlib.redirect_stdout(Printed()):
                 result = shell.run_cell(source, store_history=True)
             if not result.success:
@@ -94,6 +107,7 @@ def execute(cells: list[str], figures: bool) -> dict:
                 found["error"] = "".join(traceback.format_exception(error))
                 break
             found["outputs"].append([dict(one) for one in outputs])
+            found["crowded"] += itertools.chain(*itertools.starmap(crowded, drawn.items()))
             sys.stderr.flush()
             said.seek(0)
             if text := said.read().decode():
