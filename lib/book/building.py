@@ -18,7 +18,7 @@ from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.cache import versions
 from lib.errors import InputError, check, check_count
-from lib.files import file_lock, writable, write_text
+from lib.files import file_lock, reading, writable, write_text
 
 #: What the page on the status of all pages includes.
 STATUS = "status_table.md"
@@ -51,8 +51,7 @@ def build(
     try:
         with file_lock(executed / ".lock", wait=False):
             stale = [run for run in runs if why_stale(run)]
-            # The longest first, by its last run, so that at the end none is left alone.
-            stale.sort(key=lambda run: -(read_record(run.record) or {"seconds": 0})["seconds"])
+            stale.sort(key=_seconds, reverse=True)  # so that at the end no long one is left alone
             problems = execute(stale, workers)
             table = status_table(made)
             write_text(executed / STATUS, table)
@@ -62,6 +61,17 @@ def build(
     unchanged = [run.page for run in runs if run not in stale]
     index = book.built / made.name / "index.html"
     return Outcome([run.page for run in stale], unchanged, problems, index)
+
+
+def _seconds(run: Run) -> float:
+    """Say how long a page took at its last run or, before its first one, in a run that is kept."""
+    if record := read_record(run.record):
+        return float(record["seconds"])
+    times = [0.0]
+    for path in run.book.recorded.glob(f"*/{run.page}/run.json"):
+        with reading(path):
+            times.append(json.loads(path.read_bytes())["seconds"])
+    return max(times)
 
 
 def _render(edition: Edition, table: str, book: Book) -> list[str]:

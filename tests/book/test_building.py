@@ -69,6 +69,20 @@ def test_the_page_that_took_longest_is_run_first(tiny_book):
     assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
 
 
+def test_before_its_first_run_a_page_counts_as_long_as_a_kept_run_of_it(tiny_book):
+    pages = [f"  - {{page: {page}, notebook: sums}}\n" for page in ("new", "short", "long")]
+    tiny_book.add_edition("default", "about: x\npages:\n" + "".join(pages))
+    for page, text in [("short", '{"seconds": 0.5}'), ("long", '{"seconds": 40}'), ("other", "")]:
+        folder = tiny_book.recorded / "paper" / page
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text(text)
+    assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
+    (folder.parent / "long" / "run.json").write_text("{")
+    (tiny_book.executed / "default" / "long.json").unlink()
+    with pytest.raises(InputError, match=r"run\.json cannot be read"):
+        build("default", render=False, book=tiny_book)
+
+
 def test_two_builds_at_once_are_refused(tiny_book):
     with (
         file_lock(tiny_book.executed / "default" / ".lock"),
