@@ -98,12 +98,11 @@ def as_source(value: Any) -> str:
 
 def as_typed(value: Any) -> str:
     """Write a value the way one types it on the command line: text as it is, lists as JSON."""
-    if isinstance(
-        value, list
-    ):  # whose double quotes a shell leaves as they are, within single ones
-        text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=repr)
-        return text if json.loads(text) == value else as_source(value)
-    return value if isinstance(value, str) else as_source(value)
+    if not isinstance(value, list):
+        return value if isinstance(value, str) else as_source(value)
+    # Whose double quotes a shell leaves as they are, within single ones.
+    text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=repr)
+    return text if json.loads(text) == value else as_source(value)
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
