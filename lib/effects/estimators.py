@@ -211,8 +211,10 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     With :math:`K_i` how often i is matched to somebody, and :math:`l(i)` the nearest in the same
     arm, the standard error is [7]_
 
-    .. math:: \frac1n \Bigl( \sum_i (\hat\tau_i - \hat\tau)^2
-        + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \Bigr)^{1/2}.
+    .. math:: \frac1n \Bigl( \sum_i \bigl[ (\hat\tau_i - \hat\tau)^2
+        + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \bigr] \Bigr)^{1/2},
+
+    where :math:`\hat\tau_i` is the term of subject i in the first sum.
     """
 
     estimand = TWO_ARMS
@@ -406,6 +408,7 @@ class AIPW(EffectEstimator):
 
     It is consistent if either the outcomes or the propensities are; these are kept within 0.01 and
     0.99. For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0`, where
+    the propensities must be right if h, as that of the overlap, is not linear in them,
 
     .. math:: \phi_i = h(\hat e_i)(\psi_i - \hat\tau)
         + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)
