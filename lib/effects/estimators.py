@@ -131,7 +131,8 @@ class IPW(EffectEstimator, name="IPWEstimator"):
 
     and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not
     clipped; a term whose own arm has the propensity 0 drops out, as in the reference. For another
-    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_.
+    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_, of which the sum
+    takes the place of n.
 
     The standard error, if propensities are those of logistic regression, is the stacked sandwich: a
     subject's influence on the effect at given weights, and through the coefficients :math:`\beta`,
@@ -408,12 +409,12 @@ class AIPW(EffectEstimator):
 
     It is consistent if either the outcomes or the propensities are; these are kept within 0.01 and
     0.99. For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0`, where
-    the propensities must be right if h, as that of the overlap, is not linear in them,
 
     .. math:: \phi_i = h(\hat e_i)(\psi_i - \hat\tau)
         + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)
 
     is the influence function if propensities are estimated; its standard error is that of the mean.
+    If h is not linear in the propensity, as that of the overlap, propensities must be right.
     """
 
     def __init__(self, control: Slot, treated: Slot, propensity: Slot, estimand: str = TWO_ARMS):
