@@ -1,8 +1,8 @@
 """What the book adds to Sphinx: docstrings as pages, folded solutions, a search without a server.
 
 *Docstrings* are written for a terminal. On a page, a footnote's number may occur once, and there
-every docstring begins at 1, so that footnotes become lists. What a comment says of a constant is
-read as a type, as far as its first colon, unless it begins on the second line.
+every docstring begins at 1, so that footnotes become lists. What is said of a constant or a
+property is read as its type, as far as the first colon, unless an empty comment stands before it.
 
 *Solutions* are folded whole. In a notebook, a code cell with the tag *solution* stands after the
 dropdown that tells of it; in Markdown, a directive cannot hold it.
@@ -33,7 +33,7 @@ _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 def _adapt(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     cited = (re.sub(r"\[(\d+)\]_", r"[\1]", line) for line in lines)
     listed = [re.sub(r"^\.\. \[(\d+)\]", r"\1.", line) for line in cited]
-    lines[:] = [""] * (what in ("data", "attribute")) + listed
+    lines[:] = ["..", ""] * (what in ("data", "attribute", "property")) + listed
 
 
 def _fold(app: Sphinx, page: Any) -> None:

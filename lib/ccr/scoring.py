@@ -24,8 +24,9 @@ true answers to the very same samples are known, so that luck is taken out:
 
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
-expects the same, has no variance at all for a reasoner without fault, and is what is compared. To a
-difference that does not depend on the samples, such as none at all, it adds their luck.
+has the same expectation as :math:`\hat q`, has no variance at all for a reasoner without fault, and
+is what is compared. To a difference that does not depend on the samples, such as none at all, it
+adds their luck.
 (``luck=True`` leaves the estimate as it is, as the reference implementation does.)
 
 **Internal consistency** compares a reasoner with itself only: along a path of the cut

@@ -3,7 +3,7 @@ r"""What an average effect is an average over: everybody, the treated, those who
 With :math:`p_0(z), p_1(z)` the true probabilities of the two arms, and :math:`\tau(z)` the
 conditional effect, an estimand is a weighting :math:`h` of subjects,
 
-.. math:: \tau_h = \frac{E[h(p_0, p_1)\,\tau(Z)]}{E[h(p_0, p_1)]} \quad \text{[1]_},
+.. math:: \tau_h = \frac{E[h(p_0, p_1)\,\tau(Z)]}{E[h(p_0, p_1)]} \quad \text{[1]_}.
 
 References
 ----------

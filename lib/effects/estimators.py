@@ -131,7 +131,8 @@ class IPW(EffectEstimator, name="IPWEstimator"):
 
     and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not
     clipped; a term whose own arm has the propensity 0 drops out, as in the reference. For another
-    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_.
+    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_, of which the sum
+    takes the place of n.
 
     The standard error, if propensities are those of logistic regression, is the stacked sandwich: a
     subject's influence on the effect at given weights, and through the coefficients :math:`\beta`,
@@ -211,8 +212,10 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     With :math:`K_i` how often i is matched to somebody, and :math:`l(i)` the nearest in the same
     arm, the standard error is [7]_
 
-    .. math:: \frac1n \Bigl( \sum_i (\hat\tau_i - \hat\tau)^2
-        + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \Bigr)^{1/2}.
+    .. math:: \frac1n \Bigl( \sum_i \bigl[ (\hat\tau_i - \hat\tau)^2
+        + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \bigr] \Bigr)^{1/2},
+
+    where :math:`\hat\tau_i` is the term of subject i in the first sum.
     """
 
     estimand = TWO_ARMS
@@ -411,6 +414,7 @@ class AIPW(EffectEstimator):
         + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)
 
     is the influence function if propensities are estimated; its standard error is that of the mean.
+    If h is not linear in the propensity, as that of the overlap, propensities must be right.
     """
 
     def __init__(self, control: Slot, treated: Slot, propensity: Slot, estimand: str = TWO_ARMS):

@@ -92,9 +92,10 @@ def rank_agreement(table: pd.DataFrame, splits: int = 200, seed: int = 0) -> pd.
     .. math:: \rho_{vw} = \frac12 \operatorname{E}\bigl[r(v, A; w, B) + r(v, B; w, A)\bigr],
 
     where r correlates the ranks in world v by the studies of one half, with those in world w by
-    the other half, of random halves A and B. So luck that worlds share cannot make them alike,
-    and the diagonal says how far a ranking agrees with itself. Two worlds with one true ranking
-    are expected to agree by about the geometric mean of their entries there (Spearman 1904).
+    the other half, of random halves A and B. So luck of studies that worlds share cannot make them
+    alike, though an error of the truth that all studies share can; and the diagonal says how far a
+    ranking agrees with itself. Two worlds with one true ranking are expected to agree by about the
+    geometric mean of their entries there (Spearman 1904).
     The `table` has columns `world`, `study`, `estimator` and `error`, for the same estimators
     and studies everywhere.
     """

@@ -283,9 +283,10 @@ class StudiesSampler(CategoricalMechanism):
 class StudiesTransition(CategoricalMechanism):
     """The initial model at today's parents, changed by last year's studies and income.
 
-    Full-time studies are 5 times as likely for full-time students of an unfinished education, and
-    0.05 times for everyone who was not a full-time student. Above an income of $50 000, full-time
-    studies are 0.2 and day courses 0.44 times as likely. A Doctorate ends full-time studies.
+    Its probabilities are multiplied and then normalised: full-time studies by 5 for full-time
+    students of an unfinished education, and by 0.05 for everyone who was no full-time student;
+    after a year's income above $50 000, full-time studies by 0.2 and day courses by 0.44; with a
+    Doctorate, full-time studies by 0.
     """
 
     sampler: CategoricalMechanism
@@ -389,10 +390,11 @@ class IncomeTransition(Mechanism):
 
     .. math:: V_t = w\,V_{t-1}\,(1 + r\,U) + (1 - w)\,\tilde V_t
 
-    where :math:`\tilde V_t` is a draw of the initial model at today's parents plus up to $1 000
-    after a day course and up to $100 after an evening course, and r is `max_raise_frac`. The weight
-    w is 0.95, but 0 for those who begin or end full-time studies, are without pay, or earned less
-    than $5 000. Full-time students earn nothing; during a day course 4/5 is earned.
+    where :math:`\tilde V_t` is a draw of the initial model at today's parents and, unless it is 0,
+    up to $1 000 more after a day course and up to $100 after an evening course; r is
+    `max_raise_frac`. The weight w is 0.95, but 0 for those who begin or end full-time studies, are
+    without pay, or earned less than $5 000. Full-time students earn nothing; during a day course
+    4/5 of the sum is earned, although the draw is already one of such a year.
     """
 
     sampler: IncomeSampler

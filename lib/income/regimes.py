@@ -6,8 +6,8 @@ others a lottery decides, whose chances depend on the past,
 .. math:: P(A_t = a \mid H_t) = (1 - \gamma)\,\frac{e^{s_a(H_t)}}{\sum_b e^{s_b(H_t)}}
     + \gamma\,P_{\text{own}}(A_t = a \mid H_t).
 
-At γ = 0 every regime of three levels has overlap; at γ = 1 the world is the simulator's own. The
-truth is each regime carried out in the simulator, on noise that all regimes share.
+At γ = 0 every regime without day courses has overlap; at γ = 1 the world is the simulator's own.
+The truth is each regime carried out in the simulator, on noise that all regimes share.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ def true_values(
     horizon: int = 7,
     seed: int = 2**32,
 ) -> pd.DataFrame:
-    """Carry regimes out: `value`, and `gain` over the first, with the standard error of each."""
+    """Carry regimes out: `value`, and `gain` over the first, with standard errors (US dollars)."""
     incomes = {}
     for name, regime in regimes.items():
         do = {"studies": {t: decided(regime, k) for k, t in enumerate(decisions)}}

@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from sphinx.ext.napoleon import Config
+from sphinx.ext.napoleon.docstring import NumpyDocstring
 
 from lib import ROOT
 from lib.book.extension import setup
@@ -44,9 +46,18 @@ class App:
         pass
 
 
-@pytest.mark.parametrize("what, first", [("function", []), ("data", [""])])
+@pytest.mark.parametrize("what, first", [("function", []), ("data", ["..", ""])])
 def test_footnotes_become_a_list(what, first):
     app, lines = App(), ["By [2]_.", "", ".. [2] Nie, X.", "   Title."]
     setup(app)
     app.connected["autodoc-process-docstring"](app, what, "lib.x", None, None, lines)
     assert lines == [*first, "By [2].", "", "2. Nie, X.", "   Title."]
+
+
+@pytest.mark.parametrize("what", ["data", "attribute", "property"])
+def test_what_stands_before_a_colon_is_no_type(what):
+    app, lines = App(), ["The arms of the paper: without and with the treatment."]
+    setup(app)
+    app.connected["autodoc-process-docstring"](app, what, "lib.x", None, None, lines)
+    read = NumpyDocstring(lines, Config(), None, what, "lib.x").lines()
+    assert read == ["..", "", "The arms of the paper: without and with the treatment."]
