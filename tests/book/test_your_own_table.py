@@ -4,6 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
 from statsmodels.datasets import randhie
 
 from lib.book.editions import BOOK
@@ -84,3 +87,19 @@ def test_every_mistake_is_refused(page):
     said = cell.outputs[0].text.strip().split("\n\n")
     assert len(said) == cell.source.count("tried(lambda")
     assert not any(one.startswith("nothing") for one in said)
+
+
+def test_a_lot_predicts_itself_as_well_as_shuffled_plans_do(adults):
+    """In the rows that it was fitted to, a regression beats an AUC of 0.5 even where nothing is."""
+    causes = ["xage", "female", "income", "disea", "physlm", "hlthg", "hlthf", "hlthp"]
+    design = StandardScaler().fit_transform(adults[causes])
+    free = ((adults["lncoins"] == 0) & (adults["idp"] == 0)).to_numpy()
+
+    def auc(plan):
+        fitted = LogisticRegression().fit(design, plan)
+        return roc_auc_score(plan, fitted.predict_proba(design)[:, 1])
+
+    rng = np.random.default_rng(0)
+    shuffled = [auc(rng.permutation(free)) for _ in range(100)]
+    assert min(shuffled) > 0.5
+    assert np.quantile(shuffled, 0.05) < auc(free) < np.quantile(shuffled, 0.95)
