@@ -112,9 +112,13 @@ def test_rungs_agree_with_brute_force(page):
         assert world.values(column)[:, 0].tolist() == here
         there = world.values(column, do={cause: not here[cause]})[:, 0]
         assert [bool(node) for node in one["there"]] == there.tolist()
-    page.locator("[data-cause='2']").click()
-    assert found(page, "rungs")["seen"] == pytest.approx(found(page, "rungs")["done"])
-    page.locator("[data-cause='1']").click()
-    assert abs(found(page, "rungs")["seen"] - found(page, "rungs")["done"]) > 0.1
+    gaps, of = {}, {}
+    for cause in (0, 2, 3, 1):
+        page.locator(f"[data-cause='{cause}']").click()
+        of[cause] = found(page, "rungs")["done"]
+        gaps[cause] = found(page, "rungs")["seen"] - of[cause]
+    assert (gaps[0], gaps[2]) == pytest.approx((0, 0)), "nothing confounds the root or a cutpoint"
+    assert min(gaps[1], gaps[3]) > 0.1
+    assert of[0] / of[2] == pytest.approx(exact[0, 2])
     page.get_by_role("button", name="Another subject").click()
     assert "Imagined: with B" in said(page, "rungs")
