@@ -88,6 +88,18 @@ def test_overlap_is_worth_what_a_simulation_finds(page, gamma, size):
     assert found(page, "overlap")["lottery"] == pytest.approx(40_000 / n**0.5, rel=1e-3)
 
 
+def test_formulas_of_overlap_are_limits_for_many_people(page):
+    move(page, "overlap", "gamma", 3)
+    move(page, "overlap", "size", 3)
+    chance = np.random.default_rng(1)
+    e = 1 / (1 + np.exp(-3 * chance.standard_normal((600, 1_000))))
+    weights = (chance.random(e.shape) < e) / e
+    worth = weights.sum(axis=1) ** 2 / (weights**2).sum(axis=1)
+    assert np.median(worth) > 5 * found(page, "overlap")["worth"]
+    means = (weights * 20_000 * chance.standard_normal(e.shape)).sum(axis=1) / weights.sum(axis=1)
+    assert np.median(20_000 / np.sqrt(worth)) < 0.8 * means.std(), "an interval is too short"
+
+
 def test_rungs_agree_with_brute_force(page):
     world = World(
         Chain([3, 3], ["cycle", "cycle"]),
@@ -112,9 +124,13 @@ def test_rungs_agree_with_brute_force(page):
         assert world.values(column)[:, 0].tolist() == here
         there = world.values(column, do={cause: not here[cause]})[:, 0]
         assert [bool(node) for node in one["there"]] == there.tolist()
-    page.locator("[data-cause='2']").click()
-    assert found(page, "rungs")["seen"] == pytest.approx(found(page, "rungs")["done"])
-    page.locator("[data-cause='1']").click()
-    assert abs(found(page, "rungs")["seen"] - found(page, "rungs")["done"]) > 0.1
+    gaps, of = {}, {}
+    for cause in (0, 2, 3, 1):
+        page.locator(f"[data-cause='{cause}']").click()
+        of[cause] = found(page, "rungs")["done"]
+        gaps[cause] = found(page, "rungs")["seen"] - of[cause]
+    assert (gaps[0], gaps[2]) == pytest.approx((0, 0)), "nothing confounds the root or a cutpoint"
+    assert min(gaps[1], gaps[3]) > 0.1
+    assert of[0] / of[2] == pytest.approx(exact[0, 2])
     page.get_by_role("button", name="Another subject").click()
     assert "Imagined: with B" in said(page, "rungs")
