@@ -27,7 +27,8 @@ true answers to the very same samples are known, so that luck is taken out:
 has the same expectation as :math:`\hat q`, has no variance at all for a reasoner without fault, and
 is what is compared. To a difference that does not depend on the samples, such as none at all, it
 adds their luck.
-(``luck=True`` leaves the estimate as it is, as the reference implementation does.)
+(``luck=True`` leaves the estimate as it is, as the reference implementation does, whose truth is
+an estimate, too.)
 
 **Internal consistency** compares a reasoner with itself only: along a path of the cut
 tree, the RAE of its global quantity and its product is at most `multiplier` times the
