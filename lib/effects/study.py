@@ -79,6 +79,20 @@ class TrueEffects:
         total = self.variance_of_effects + float(self.variance.mean())
         return self.variance_of_effects / total if total > 0 else float("nan")
 
+    @property
+    def error_of_ceiling(self) -> float:
+        r"""Return its standard error, of m subjects drawn from all, by the delta method.
+
+        .. math:: \frac{1}{\sqrt m}\,\operatorname{sd}\left( \frac{(1 - c)\,
+            \bigl((\bar d_i - \bar d)^2 - s_i^2 / K\bigr) - c\,s_i^2}{V + \overline{s_i^2}} \right)
+
+        for the ceiling c and the variance V of effects, of which there must be some.
+        """
+        between = (self.mean - self.mean.mean()) ** 2 - self.variance / self.repeats
+        total = self.variance_of_effects + self.variance.mean()
+        moves = (1 - self.ceiling) * between - self.ceiling * self.variance
+        return float(moves.std(ddof=1) / total / len(moves) ** 0.5)
+
 
 @dataclass(frozen=True, eq=False)
 class Study:

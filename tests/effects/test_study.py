@@ -312,6 +312,20 @@ def test_true_effects_are_told_with_and_without_their_noise(tables):
     assert read(tables).effects is None
 
 
+def test_the_error_of_the_ceiling_is_the_spread_over_other_subjects():
+    rng, m, repeats = np.random.default_rng(0), 1_000, 8
+
+    def drawn():
+        effects, noise = rng.normal(0, 2, m), rng.choice([1, 4], m)
+        futures = effects + noise * rng.standard_normal((repeats, m))
+        return TrueEffects(futures.mean(axis=0), futures.var(axis=0, ddof=1), repeats)
+
+    draws = [drawn() for _ in range(300)]
+    spread = np.std([truth.ceiling for truth in draws], ddof=1)
+    # Of 300 draws, a standard deviation is known to one part in 24.
+    assert np.mean([truth.error_of_ceiling for truth in draws]) == pytest.approx(spread, rel=0.12)
+
+
 def test_noise_that_is_larger_than_what_is_seen_leaves_no_variance():
     truth = TrueEffects(np.array([1.0, 2.0]), np.array([9.0, 9.0]), repeats=2)
     assert (truth.variance_of_effects, truth.ceiling) == (0, 0)
