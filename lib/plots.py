@@ -92,6 +92,9 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     def drawn(*arguments: Any, **options: Any) -> Figure:
         with plt.style.context(STYLE, after_reset=True):
             figure = draw(*arguments, **options)
+            if figure.get_layout_engine():  # anew, if another function has drawn it and fixed it
+                figure.set_layout_engine("constrained")
+                plt.setp(figure.axes, in_layout=True)
             figure.draw_without_rendering()  # ticks ask for the style no sooner than here
             figure.set_layout_engine("none")  # what is laid out stays as it is
             for axes in figure.axes:  # of the solver's last digits, no two processes find the same
@@ -236,7 +239,8 @@ def lines(
 @shape
 def bars(axes: Axes, table: pd.DataFrame, row: str, stacked: bool = False, **axis: Any) -> None:
     """Draw a bar for each row, the first at the top, and the series beside or after each other."""
-    wide = table.pivot_table("value", row, "series", sort=False, observed=False, dropna=False)
+    wide = table.pivot_table("value", row, "series", observed=False, dropna=False)
+    wide = wide.reindex(table[row].unique())  # which pandas 2 would sort
     wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours_of(wide), legend=False)
     axes.set(**axis)
 
@@ -462,6 +466,4 @@ def one_subject(worlds: Tables, subject: int, variables: Sequence[str]) -> Figur
         if variable in visited:
             axes.set_yticks(range(len(visited[variable])), visited[variable])
         axes.margins(y=0.2)
-        axes.set_in_layout(True)  # once more: levels take more room than their numbers
-    figure.set_layout_engine("constrained")
     return figure

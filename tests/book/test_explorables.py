@@ -34,7 +34,7 @@ def found(page, name):
 
 
 def move(page, name, slider, value):
-    page.locator(f"[data-explorable={name}] input[name={slider}]").fill(str(value))
+    page.locator(f"[data-explorable={name}] input[name={slider}]").fill(f"{value:g}")
 
 
 def said(page, name):

@@ -7,7 +7,7 @@ from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import NumpyDocstring
 
 from lib import ROOT
-from lib.book.extension import setup
+from lib.book import extension
 
 PAGES = sorted((ROOT / "book").glob("reference_*.md"))
 
@@ -49,7 +49,7 @@ class App:
 @pytest.mark.parametrize("what, first", [("function", []), ("data", ["..", ""])])
 def test_footnotes_become_a_list(what, first):
     app, lines = App(), ["By [2]_.", "", ".. [2] Nie, X.", "   Title."]
-    setup(app)
+    extension.setup(app)
     app.connected["autodoc-process-docstring"](app, what, "lib.x", None, None, lines)
     assert lines == [*first, "By [2].", "", "2. Nie, X.", "   Title."]
 
@@ -57,7 +57,7 @@ def test_footnotes_become_a_list(what, first):
 @pytest.mark.parametrize("what", ["data", "attribute", "property"])
 def test_what_stands_before_a_colon_is_no_type(what):
     app, lines = App(), ["The arms of the paper: without and with the treatment."]
-    setup(app)
+    extension.setup(app)
     app.connected["autodoc-process-docstring"](app, what, "lib.x", None, None, lines)
     read = NumpyDocstring(lines, Config(), None, what, "lib.x").lines()
     assert read == ["..", "", "The arms of the paper: without and with the treatment."]

@@ -369,7 +369,7 @@ def test_a_misspelt_argument_is_refused_by_its_name(tables):
         ),
         (
             {"base_estimator": "ridge", "base_estimator__alpha": {"a": 1}},
-            "float.. argument must be",
+            "(float.. argument must be|The 'alpha' parameter of Ridge)",
         ),
         (
             {"base_estimator": "xgbr", "base_estimator__max_depth": "deep"},

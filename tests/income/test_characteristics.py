@@ -58,7 +58,7 @@ def test_a_level_without_subjects_is_counted_as_none():
         (pd.DataFrame({"age": []}), "at least one subject"),
         (
             pd.DataFrame({"name": ["Ada"]}),
-            "column 'name' must be categorical or numeric: found 'str'",
+            "column 'name' must be categorical or numeric: found '(str|object)'",
         ),
     ],
 )

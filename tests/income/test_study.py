@@ -244,8 +244,8 @@ def test_the_chapter_records_a_ceiling_that_is_possible(simulator):
     cells = {cell["id"]: cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]}
     known = {"n_samples": 200, "horizon": 7, "n_truth": 2, "repeats": 2, "simulator": simulator}
     recorded = {}
-    page = {"draw_study": draw_study, "pd": pd, "number": recorded.setdefault, **known}
-    page["typeset"] = lambda *_, **__: None
+    page = {"draw_study": draw_study, "pd": pd, **known, "typeset": lambda *_, **__: None}
+    page["number"] = lambda name, value, unit="", error=0.0: recorded.setdefault(name, value)
     exec("".join(cells["code-16"]["source"]), page)
     assert page["truth"].ceiling == recorded["ceiling_of_r2"] == 0
     assert page["variances"]["true effects"] ** 0.5 == 0
