@@ -111,8 +111,9 @@ def criteria(
 def trial(study: Study, candidates: Any = CANDIDATES, seed: int = 0, **models: Any) -> pd.DataFrame:
     """Fit candidates to every other observational subject, and score them on the rest.
 
-    The study has a truth, and `models` are those of :func:`nuisances`. Returned are the columns of
-    :func:`criteria`, and the `R²` against the true effects, which nobody has in practice.
+    The study has a truth, `seed` is that of the candidates, and `models` are those of
+    :func:`nuisances`. Returned are the columns of :func:`criteria`, and the `R²` against the true
+    effects, which nobody has in practice.
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
