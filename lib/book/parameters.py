@@ -77,10 +77,12 @@ class Parameter:
     def parse(self, text: str) -> Any:
         """Read a value from the command line, by the parameter's type.
 
-        A `str` stays as it was typed. Anything else is read as a Python literal or,
-        failing that, as YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
+        A `str` stays as it was typed. Anything else is read as a Python literal or, failing that,
+        as JSON or YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
         """
-        for read in () if self.annotation == "str" else (ast.literal_eval, yaml.safe_load):
+        # What JSON says, YAML 1.1 may read otherwise: its 1e-9 is a text.
+        readers = ast.literal_eval, json.loads, yaml.safe_load
+        for read in () if self.annotation == "str" else readers:
             with contextlib.suppress(Exception):  # of many kinds, all of which say: not so written
                 return self.check(read(text))
         return self.check(text)

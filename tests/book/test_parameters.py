@@ -241,6 +241,8 @@ def test_source_of_a_value_means_the_value(value):
         ["No studies", "it's"],
         [True, None],
         [1e-9, '"\\\n\x01é'],
+        [1e-9, None],
+        ["\x7f", False],
         [[1], {"a": 2}],
         [(1, 2)],
         [{1: 2}],
