@@ -98,6 +98,9 @@ def sweep(
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
     table = pd.DataFrame(rows)
+    # Parquet has one type a column: values of several, such as 5 and None, are texts.
+    mixed = [name for name in grid if len({*map(type, table[name])}) > 1]
+    table = table.astype(dict.fromkeys(mixed, str))
     words = (f"{name}={'+'.join(values)}" for name, values in grid.items())
     where = book.runs / folder_name("sweep", source.stem, *words)
     _begin(where)
