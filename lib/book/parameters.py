@@ -158,7 +158,10 @@ def checked(
     read = Parameter.parse if as_text else Parameter.check
     for name in values:
         check_known("parameter", name, parameters)
-    return {k: read(p, values[k]) if k in values else p.default for k, p in parameters.items()}
+    given = {k: read(parameters[k], value) for k, value in values.items()}
+    # A default that is given is no other value: 4000.0 is 4000, whose page is not run again.
+    same = {k for k, p in parameters.items() if given.get(k, p.default) == p.default}
+    return {k: p.default if k in same else given[k] for k, p in parameters.items()}
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:

@@ -200,6 +200,13 @@ def test_given_values_join_the_defaults():
     assert list(values) == list(parameters)
 
 
+@pytest.mark.parametrize(("given", "as_text"), [(4000.0, False), ("4_000", True), ("4e3", True)])
+def test_a_default_that_is_given_is_the_default(given, as_text):
+    parameters = read_parameters("extra: float = 4000")
+    values = checked(parameters, {"extra": given}, as_text)
+    assert values == checked(parameters, {}) and type(values["extra"]) is int
+
+
 def test_unknown_names_are_refused_with_those_allowed():
     parameters = read_parameters("n_samples: int = 1\nseed: int = 0")
     with pytest.raises(InputError) as refusal:
