@@ -71,6 +71,7 @@ class Parameter:
             found = kind.validate_python(value)
             ast.literal_eval(as_source(found))  # of a list of anything, one may be no number
             as_typed(found).encode()  # nor are all characters ones that a file can hold
+            json.dumps(found)  # as the record of a run does, in which bytes have no place
             return found
         raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}")
 

@@ -124,6 +124,8 @@ def test_text_is_read_by_the_annotated_type(annotation, text, value):
         ("dict", {"a": math.nan}),
         ("Any", [-math.inf]),
         ("Any", datetime.date(2001, 9, 9)),
+        ("Any", b"no record holds bytes"),
+        ("list[Any]", [{1, 2}]),
         ("str", "\ud800"),
     ],
 )
