@@ -20,4 +20,8 @@ def __getattr__(name: str) -> Any:
         from lib.ccr.verifiers_taskset import CcrTaskset
 
         return CcrTaskset
+    if name == "ccr":
+        from causal_benchmark_book.tasks import ccr
+
+        return ccr
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -108,9 +108,11 @@ def write_text(path: AnyPath, text: str) -> None:
 def write_parquet(path: Path, frames: Iterable[pd.DataFrame], compression: str = "snappy") -> None:
     """Write frames with the same columns to a Parquet file; of a generator, one is in memory."""
     tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
-    first = next(tables)
+    for first in tables:  # a column of text has no type before there is a row
+        if first.num_rows:
+            break
     with pq.ParquetWriter(path, first.schema, compression=compression) as writer:
-        for table in itertools.chain([first], tables):
+        for table in filter(len, itertools.chain([first], tables)):
             writer.write_table(table)
 
 

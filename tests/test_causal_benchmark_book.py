@@ -53,6 +53,11 @@ def test_verifiers_finds_the_taskset_by_its_name():
     assert task_type("causal-benchmark-book").__name__ == "CcrTask"
 
 
+def test_the_package_has_each_name_that_it_states():
+    assert causal_benchmark_book.ccr is ccr
+    assert causal_benchmark_book.CcrTaskset.__name__ == "CcrTaskset"
+
+
 def test_who_has_one_program_does_not_need_the_other(monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     assert causal_benchmark_book.CcrTaskset.INFINITE

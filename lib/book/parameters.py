@@ -71,16 +71,19 @@ class Parameter:
             found = kind.validate_python(value)
             ast.literal_eval(as_source(found))  # of a list of anything, one may be no number
             as_typed(found).encode()  # nor are all characters ones that a file can hold
+            json.dumps(found)  # as the record of a run does, in which bytes have no place
             return found
         raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}")
 
     def parse(self, text: str) -> Any:
         """Read a value from the command line, by the parameter's type.
 
-        A `str` stays as it was typed. Anything else is read as a Python literal or,
-        failing that, as YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
+        A `str` stays as it was typed. Anything else is read as a Python literal or, failing that,
+        as JSON or YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
         """
-        for read in () if self.annotation == "str" else (ast.literal_eval, yaml.safe_load):
+        # What JSON says, YAML 1.1 may read otherwise: its 1e-9 is a text.
+        readers = ast.literal_eval, json.loads, yaml.safe_load
+        for read in () if self.annotation == "str" else readers:
             with contextlib.suppress(Exception):  # of many kinds, all of which say: not so written
                 return self.check(read(text))
         return self.check(text)
@@ -156,7 +159,10 @@ def checked(
     read = Parameter.parse if as_text else Parameter.check
     for name in values:
         check_known("parameter", name, parameters)
-    return {k: read(p, values[k]) if k in values else p.default for k, p in parameters.items()}
+    given = {k: read(parameters[k], value) for k, value in values.items()}
+    # A default that is given is no other value: 4000.0 is 4000, whose page is not run again.
+    same = {k for k, p in parameters.items() if given.get(k, p.default) == p.default}
+    return {k: p.default if k in same else given[k] for k, p in parameters.items()}
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:

@@ -20,7 +20,7 @@ from lib.book.editions import BOOK, Book, Run, folder_name
 from lib.book.parameters import as_typed, read_notebook
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
-from lib.errors import check, check_known
+from lib.errors import check, check_count, check_known
 from lib.files import file_lock, writable, write_bytes, write_text
 
 #: More runs than these in one sweep are a mistake rather than a plan.
@@ -81,6 +81,7 @@ def sweep(
     """
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
+    check_count("workers", workers, least=1)
     size = math.prod(map(len, grid.values()))
     check(size <= MOST_RUNS, f"a sweep may have at most {MOST_RUNS:,} runs", size)
     source, runs = book.notebook(notebook), {}
@@ -97,6 +98,9 @@ def sweep(
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
     table = pd.DataFrame(rows)
+    # Parquet has one type a column: values of several, such as 5 and None, are texts.
+    mixed = [name for name in grid if len({*map(type, table[name])}) > 1]
+    table = table.astype(dict.fromkeys(mixed, str))
     words = (f"{name}={'+'.join(values)}" for name, values in grid.items())
     where = book.runs / folder_name("sweep", source.stem, *words)
     _begin(where)

@@ -31,7 +31,7 @@ UNPARSEABLE = -1
 _EMPHASIS = re.compile(r"[*_`\"'“”‘’]+")
 # "No doubt she is" and "Yes or no?" begin with the word and do not give it as the answer.
 _SAID = "(?:it (?=c))?(yes|no|cannot be known)"
-_FIRST = re.compile(_SAID + r"(?=$|[.,;:!)\n—–]| because\b| since\b| - )", re.IGNORECASE)
+_FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
 _LAST = re.compile(rf"(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?{_SAID}[.!]?", re.IGNORECASE)
 
 
@@ -43,9 +43,9 @@ class _Line(BaseModel):
 def parse(text: str) -> int:
     r"""Read the answer from the words of a reasoner, its number among `ANSWERS`, or `UNPARSEABLE`.
 
-    A text answers with its first word, if punctuation, *because*, *since* or the end follows it, or
-    with a last line such as *Answer: no*. Case and marks of Markdown do not matter. All else is
-    unparseable: a guess would be credit, or blame, that a model did not earn.
+    A text answers with its first word, if punctuation, *because*, *since* or the end of a line
+    follows it, or with a last line such as *Answer: no*. Case and marks of Markdown do not matter.
+    All else is unparseable: a guess would be credit, or blame, that a model did not earn.
 
     Examples
     --------

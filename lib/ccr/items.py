@@ -10,6 +10,7 @@ from typing import Any
 from lib.ccr.answers import answer_text, parse, prompt_text
 from lib.ccr.tasks import Prompt, generate
 from lib.ccr.theme import Draw
+from lib.errors import check
 
 #: From easy to hard: components of the chain, nodes of each, the share of facts not told.
 LEVELS = {"components": [1, 2, 3, 4], "nodes": [2, 3, 4], "withheld": [0.0, 0.15, 0.3, 0.45]}
@@ -40,6 +41,7 @@ def item(
     one_sample = {"n_samples": 1, "first_task": index, "n_jobs": 1}
     tasks = generate(theme, [nodes] * components, **one_sample, **setting)
     story, prompts = tasks.tasks[0].story, list(tasks.prompts())
+    check(len(prompts) > 0, f"of item {index}, the setting must leave a prompt", setting)
     draw = Draw(story.seed, f"{story.name}, item")
     for key in ("answer", "kind"):
         chosen = draw.one(sorted({prompt.get(key) for prompt in prompts}))

@@ -105,6 +105,10 @@ def test_each_command_has_help(command, capsys):
             ["book", "--workers", "0"],
             "error: workers must be a whole number of at least 1: found 0",
         ),
+        (
+            ["sweep", "sums", "-p", "n", "1", "--workers", "0"],
+            "error: workers must be a whole number of at least 1: found 0",
+        ),
         (["pages", "--edition", "my.yml"], "error: edition my.yml does not exist"),
         (["record", "pocket"], "error: edition 'pocket' is unknown: expected default"),
     ],

@@ -1,5 +1,7 @@
 """An edition is refused in one sentence before anything runs, or gives every value."""
 
+import shlex
+
 import pytest
 import yaml
 
@@ -97,6 +99,22 @@ def test_a_run_of_ones_own_is_named_by_what_differs(tiny_book):
     said = [folder(title=title) for title in ("a b", "a/b", "../b", "x" * 500, "x" * 501)]
     assert len(set(said)) == len(said), "what a name cannot say, a digest tells apart"
     assert all("/" not in name and " " not in name and len(name) < 120 for name in said)
+
+
+@pytest.mark.parametrize("value", ["5", 5, "None", None, "five", "[1]", [1, None], "it's"])
+def test_the_command_of_a_run_repeats_its_value(tiny_book, value):
+    tiny_book.add_notebook("keys", "key: Any = 0")
+    run = Run(tiny_book.notebook("keys"), values={"key": value}, book=tiny_book)
+    typed = shlex.split(run.command)[-1]
+    again = Run(run.notebook, values={"key": typed}, book=tiny_book, as_text=True)
+    assert again.values == run.values and again.page == run.page
+
+
+def test_a_number_and_its_text_have_runs_of_their_own(tiny_book):
+    tiny_book.add_notebook("keys", "key: int | str = 0")
+    notebook = tiny_book.notebook("keys")
+    pages = [Run(notebook, values={"key": key}, book=tiny_book).page for key in (5, "5", "five")]
+    assert pages[0] == "keys,key=5" and pages[2] == "keys,key=five" and len(set(pages)) == 3
 
 
 PAGE = "about: x\npages:\n  - "

@@ -124,6 +124,8 @@ def test_text_is_read_by_the_annotated_type(annotation, text, value):
         ("dict", {"a": math.nan}),
         ("Any", [-math.inf]),
         ("Any", datetime.date(2001, 9, 9)),
+        ("Any", b"no record holds bytes"),
+        ("list[Any]", [{1, 2}]),
         ("str", "\ud800"),
     ],
 )
@@ -200,6 +202,13 @@ def test_given_values_join_the_defaults():
     assert list(values) == list(parameters)
 
 
+@pytest.mark.parametrize(("given", "as_text"), [(4000.0, False), ("4_000", True), ("4e3", True)])
+def test_a_default_that_is_given_is_the_default(given, as_text):
+    parameters = read_parameters("extra: float = 4000")
+    values = checked(parameters, {"extra": given}, as_text)
+    assert values == checked(parameters, {}) and type(values["extra"]) is int
+
+
 def test_unknown_names_are_refused_with_those_allowed():
     parameters = read_parameters("n_samples: int = 1\nseed: int = 0")
     with pytest.raises(InputError) as refusal:
@@ -241,6 +250,8 @@ def test_source_of_a_value_means_the_value(value):
         ["No studies", "it's"],
         [True, None],
         [1e-9, '"\\\n\x01é'],
+        [1e-9, None],
+        ["\x7f", False],
         [[1], {"a": 2}],
         [(1, 2)],
         [{1: 2}],

@@ -26,7 +26,8 @@ assert n != 13, "an unlucky number"
 number("total", n * seed, "apples", standard_error=0.5)
 number("root", n**0.5)
 """
-PARAMETERS = "n: int = 3  # terms\nseed: int = 1\npause: float = 0.0\nnames: list[str] = []"
+PARAMETERS = "n: int = 3  # terms\nseed: int = 1\npause: float = 0.0\nnames: list[str] = []\n"
+PARAMETERS += "most: int | None = None"
 
 
 def with_totals(book, patch):
@@ -101,6 +102,15 @@ def test_what_fails_is_named_at_the_end_and_stops_nothing(book, unrendered):
     table = pd.read_csv(folder / "numbers.csv")
     assert set(table["n"]) == {1}
     assert set(table["names"]) == {'["a", "b"]'}
+
+
+def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
+    folder, problems = sweep("totals", {"n": ["1", "2"], "most": ["5", "None"]}, book=book)
+    assert problems == []
+    table = pd.read_parquet(folder / "numbers.parquet")
+    totals = table[table["number"] == "total"]
+    assert totals["most"].tolist() == ["5", "None", "5", "None"]
+    assert totals["n"].tolist() == [1, 1, 2, 2]
 
 
 def test_bad_input_is_refused_in_one_sentence(book, unrendered):

@@ -34,6 +34,8 @@ def lines(tasks):
         *("Yes", "yes", "YES.", " Yes\n", "**Yes**", "*Yes.*", "`yes`", '"Yes"', "__Yes__!"),
         *("Yes, Rosa is happy.", "Yes because she is.", "Yes - she is.", "Yes: Rosa gets 4."),
         "Yes\n\nRosa gets 4 candies, which is not fewer than 3.",
+        *("Yes  \nRosa gets 4.", "**Yes** \n\nRosa gets 4.", "Yes\r\nRosa gets 4."),
+        *("Yes — she is.", "**Yes** – she is.", "Yes—she is."),
         "Rosa gets 4 candies.\nAnswer: Yes",
         "No rule but one speaks of her.\n\n**Answer:** yes.",
         "She needs 3.\n## Final answer: **Yes**",
@@ -54,6 +56,7 @@ def test_yes_and_its_mirror_no(text):
     [
         *("", "Maybe.", "Yes or no?", "Yes/No", "Yes and no.", "yesterday", "Nobody knows."),
         *("No doubt, she is.", "No one is happy.", "No matter what, yes.", "Nope", "Not happy."),
+        *("Yes she is.", "Yes  or no?", "Yes -or no?"),
         "Yes.\nAnswer: No.",
         "I think the answer: yes or no",
         "Answer: yes\nor perhaps not",

@@ -111,6 +111,7 @@ def test_words_score_by_what_they_say(answer):
         ({"components": 0}, "n_per_bcc must list the nodes of each component: found \\[\\]"),
         ({"theme": "candy"}, "theme 'candy' is unknown"),
         ({"nodes": 1}, "at least 2"),
+        ({"index": 1, "components": 1, "withheld": 0.3, "unknown": 0.5}, "must leave a prompt"),
     ],
 )
 def test_what_is_out_of_range_is_refused(arguments, rule):

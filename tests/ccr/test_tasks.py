@@ -515,6 +515,24 @@ def test_withheld_tables_are_written_and_read_again(tmp_path):
     pd.testing.assert_frame_equal(again, made.answers)
 
 
+@pytest.mark.parametrize("first_task", [0, 1])  # the first that is asked something, or is not
+def test_tasks_of_which_nothing_is_asked_are_written_among_others(tmp_path, first_task):
+    one = {"n_samples": 1, "withheld": 0.3, "unknown": 0.5}
+    made = generate("candy_party", [2], n_tasks=4, first_task=first_task, **one)
+    assert 0 in [task.asked.sum() for task in made.tasks]
+    made.to_parquet(tmp_path)
+    again = pd.read_parquet(tmp_path / "answers.parquet")
+    assert again.to_numpy().tolist() == made.answers.to_numpy().tolist() and len(again) > 0
+
+
+def test_tasks_of_which_nothing_is_asked_at_all_are_written(tmp_path):
+    one = {"n_samples": 1, "withheld": 0.3, "unknown": 0.5}
+    made = generate("candy_party", [2], first_task=1, **one)
+    made.to_parquet(tmp_path)
+    again = pd.read_parquet(tmp_path / "answers.parquet")
+    assert again.columns.tolist() == made.answers.columns.tolist() and len(again) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
