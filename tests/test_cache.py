@@ -18,6 +18,7 @@ import pytest
 from lib import ROOT, cache
 from lib.cache import cached, versions
 from lib.errors import InputError
+from lib.scm.mechanisms import GaussianRandomForestSampler, Mechanism, Parents
 
 CALLS = []
 
@@ -73,6 +74,16 @@ def test_arguments_count_by_value_however_they_are_passed(table):
     doubled(table + 1, 3)
     doubled(table, 4)
     assert CALLS == [3, 3, 4]
+
+
+def test_the_order_of_parents_counts_since_fits_depend_on_it():
+    x, y = np.random.default_rng(0).normal(size=(2, 100))
+    fits = []
+    for parents in ({"x": x, "y": y}, {"y": y, "x": x}):
+        forest = GaussianRandomForestSampler("sum", options={"n_estimators": 3})
+        fits.append(cached(Mechanism.fit)(forest, Parents(parents), x + 2 * y**2, 0).error_)
+    assert fits[0] != fits[1]
+    assert count({"x": 1, "y": 2}) != count({"y": 2, "x": 1})
 
 
 def test_signature_and_documentation_stay():

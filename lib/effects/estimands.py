@@ -52,9 +52,9 @@ def tilted(name: str, propensities: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def average_effects(study: Study) -> pd.DataFrame:
     r"""Average the effects of the test subjects as each estimand does.
 
-    One row an estimand, with `value` and `standard error`; only "ATE" if the study does not know
-    `test_probabilities`. Effects are the true ones or, failing that, the sampled. The standard
-    error is that of test subjects as a sample of all,
+    One row an estimand, with `value` and `standard error`, missing if it is of nobody; only "ATE"
+    if the study does not know `test_probabilities`. Effects are the true ones or, failing that, the
+    sampled. The standard error is that of test subjects as a sample of all,
 
     .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
     """
@@ -64,7 +64,7 @@ def average_effects(study: Study) -> pd.DataFrame:
         weights = weights_of(*study.test_probabilities[list(study.arms)].to_numpy(float).T)
     rows = {}
     for name, h in weights.items():
-        value = np.average(effects, weights=h)
+        value = np.average(effects, weights=h) if h.any() else np.nan
         error = np.linalg.norm(h * (effects - value)) / h.sum()
         rows[name] = {"value": value, "standard error": error}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("estimand")

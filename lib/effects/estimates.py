@@ -114,7 +114,6 @@ def benchmarks(
     check_known("choose", choose, ["each", "once"])
     check_count("bootstraps", bootstraps, least=0)
     estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
-    check(len(estimators) > 0, "a benchmark needs an estimator", list(estimators))
     if choose == "once" and (first := next(studies, None)) is not None:
         estimators = with_settings_of(first, estimators, n_jobs=n_jobs)
         studies = itertools.chain([first], studies)
@@ -151,7 +150,9 @@ def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: An
 
 
 def _as_dict(given: Estimators, **of_file: Any) -> Named:
-    return given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
+    found = given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
+    check(len(found) > 0, "a benchmark needs an estimator", list(found))
+    return found
 
 
 def _estimates(

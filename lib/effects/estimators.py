@@ -155,7 +155,11 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         if phi is not None:
             # Of the log odds of the propensity, weights have this derivative.
             steps = inverse * (slope * e * (1 - e) - tilt * (treatment - e))
-            parts = moves * tilt * inverse + phi @ ((moves * steps) @ self._contrast(covariates))
+            # Where the sum of tilts divides, it is moved, too; that of ones is not.
+            share = 0.0 if self.weighted else self.ate_ / tilt.sum()
+            steps = moves * steps - share * slope * e * (1 - e)
+            parts = moves * tilt * inverse - share * (tilt - tilt.mean())
+            parts = parts + phi @ (steps @ self._contrast(covariates))
             self.standard_error_ = float(parts.std() * len(parts) ** 0.5)
 
 

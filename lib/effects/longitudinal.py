@@ -118,13 +118,15 @@ class Panel:
             check_known("column of the panel", name, self.table, limit=50)
         steps = dict(list(self.table.set_index("subject").groupby("t")))
         last, rule = steps[max(steps)], "a panel must have every subject once at every step"
-        check(all(one.index.equals(last.index) for one in steps.values()), rule, len(self.table))
+        once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
+        check(once, rule, len(self.table))
         levels = self.table[self.treatment].astype("category").cat.categories
         today = [name for name in self.adjustment if not name.endswith("_prev")]
         past = [name.removesuffix("_prev") for name in self.adjustment if name not in today]
         states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
         for k, t in enumerate(self.decisions):
-            check_known("step", t - 1, steps)
+            for step in (t - 1, t):
+                check_known("step", step, steps)
             now, before = steps[t][today], steps[t - 1][past]
             states.append(_numbers(now.join(before.add_suffix("_prev"))))
             taken.append(levels.get_indexer(steps[t][self.treatment]))
@@ -145,8 +147,11 @@ class Panel:
         return bool((self.said[regime] == self.said[regime][0]).all())
 
     def followed(self, regime: str) -> np.ndarray:
-        """Return whether each subject did what a regime says, (n, K)."""
-        return np.asarray(self.taken == self.said[regime])
+        """Return whether each subject did what a regime says, (n, K), as somebody must."""
+        found = np.asarray(self.taken == self.said[regime])
+        rule = f"regime {regime!r} must be followed by somebody at each decision"
+        check(bool(found.any(axis=0).all()), rule, found.sum(axis=0).tolist())
+        return found
 
     @property
     def even(self) -> tuple[np.ndarray, None]:
@@ -200,6 +205,7 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
 
 def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
     """Average what a regression on x and all decisions predicts if these are a regime's."""
+    panel.followed(regime)  # a level that nobody took has no coefficient
     levels, y = np.eye(len(panel.levels))[:, 1:], panel.outcomes
     codes = panel.taken, panel.said[regime]
     seen, there = (np.hstack([x, levels[each].reshape(len(x), -1)]) for each in codes)
@@ -266,6 +272,8 @@ def doubly_robust(panel: Panel, regime: str, chances: str = "estimated") -> Wort
 def _entrant(of_regime: Callable[..., Worth], static: bool = False, **options: Any) -> Entrant:
     def gains(panel: Panel) -> Gains:
         names = [name for name in panel.regimes if not static or panel.is_static(name)]
+        if names[:1] != [*panel.regimes][:1]:  # what gains are over
+            return {}
         found = {name: of_regime(panel, name, **options) for name in names}
         base, moves = found.pop(names[0])
         error = {name: (phi - moves).std() / len(phi) ** 0.5 for name, (_, phi) in found.items()}
@@ -278,7 +286,8 @@ def _dynamic_dml(panel: Panel) -> Gains:
     """Let EconML add up effects of single decisions; of rare levels and of rules it knows none."""
     n, k = panel.taken.shape
     here = np.unique(panel.taken)
-    if (panel.taken[..., None] == here).sum(axis=0).min() < RARE:
+    rare = (panel.taken[..., None] == here).sum(axis=0).min() < RARE
+    if rare or not panel.is_static(next(iter(panel.regimes))):
         return {}
     models = {"model_y": "ridge", "model_t": "lr"}
     model = adapted("econml.panel.dml:DynamicDML", models, given=("groups",)).estimator

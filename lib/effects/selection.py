@@ -143,11 +143,12 @@ def _halves(
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Say how well each criterion chose in a :func:`trial`, against the truth it could not see.
 
-    One row a criterion: the candidate `picked`; Spearman's `rank correlation` of the criterion with
-    the true squared error, over the candidates that it can score; and the `regret`, the R² of the
-    best candidate less that of the picked one. The last row is a candidate drawn at random.
+    One row a criterion that can score somebody: the candidate `picked`; Spearman's `rank
+    correlation` of the criterion with the true squared error, over the candidates that it can
+    score; and the `regret`, the R² of the best candidate less that of the picked one. The last row
+    is a candidate drawn at random.
     """
-    r2, criteria = table["R²"], table.drop(columns="R²")
+    r2, criteria = table["R²"], table.drop(columns="R²").dropna(axis=1, how="all")
     found = pd.DataFrame({"picked": criteria.idxmin()}).rename_axis("criterion")
     found["rank correlation"] = criteria.corrwith(-r2, method="spearman")
     found["regret"] = r2.max() - r2[found["picked"]].to_numpy()

@@ -178,12 +178,12 @@ class Study:
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
         seen, tested = covariates[: len(rows)], covariates[len(rows) : -m].reset_index(drop=True)
         outcomes = rows[self.outcome].to_numpy(dtype=float)
-        difference = (treated[self.outcome].to_numpy() - control[self.outcome]).to_numpy(float)
+        worlds = [table[self.outcome].to_numpy(dtype=float) for table in (control, treated)]
         groups = control[self.group].to_numpy() if self.group in control else None
         effects = None if truth is None else np.asarray(truth, dtype=float)
         missing = {} if self.impute else absent[absent > 0].to_dict()
         vars(self).update(covariates=seen, test_covariates=tested, arm=arm, outcomes=outcomes)
-        vars(self).update(difference=difference, groups=groups, effects=effects)
+        vars(self).update(difference=worlds[1] - worlds[0], groups=groups, effects=effects)
         vars(self).update(arm_probability=self._probability_of(arm, used), missing=missing)
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -336,9 +336,10 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
         codes = pd.Index(levels, dtype=object).get_indexer(column)
         encoded = {f"{name} = {level}": codes == k for k, level in enumerate(levels)}
     else:
-        values, numbers = column.astype(float), known.to_numpy(dtype=float)
+        values, numbers = column.mask(absent, np.nan).astype(float), known.to_numpy(dtype=float)
         check(not np.isinf(values).any(), f"covariate {name!r} must be finite", np.inf)
-        encoded = {name: (values - numbers.mean()) / (numbers.std() or 1.0)}
+        # Equal numbers may differ from their mean in the last bit, which is no spread.
+        encoded = {name: (values - numbers.mean()) / (numbers.std() if np.ptp(numbers) else 1.0)}
     place = {f"{name} missing": absent.astype(float)} if impute and absent.any() else {}
     filled = 0.0 if impute else np.nan  # 0 is the mean
     return pd.DataFrame(place | {k: np.where(absent, filled, v) for k, v in encoded.items()})

@@ -88,6 +88,8 @@ def draw_study(
     n_test = n if n_test is None else n_test
     drawn = dict(locals())
     check_count("horizon", horizon, least=TREATED_STEP + 1)
+    rule = "truth_seed must not be that of the test subjects"  # or a future would be their own
+    check(not repeats or truth_seed != test_seed, rule, truth_seed)
     seen = _seen(simulator, n, horizon, seed, lottery)
     done = _done(simulator, n_test, horizon, test_seed, arms, repeats, truth_seed, lottery)
     return DrawnStudy(**seen, **done, adjustment=adjustment, arms=arms, drawn=drawn)

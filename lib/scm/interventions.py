@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check, check_count, check_known, one_of
+from lib.errors import InputError, check, check_count, check_known, is_count, one_of
 from lib.noise import uniforms
 from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, columns_of
 
@@ -76,7 +76,7 @@ class World:
         self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
         self.subjects = range(int(first), int(first) + int(number))
         begins = np.unique(0 if start is None else start.get("t", 0)).tolist()
-        met = len(begins) == 1 and 0 <= begins[0] < horizon
+        met = len(begins) == 1 and is_count(begins[0], least=0) and begins[0] < horizon
         check(met, f"start must be of one step, below the horizon, {horizon}", begins)
         self.steps = range(begins[0], horizon)
         #: What is done: a column, of one value for all or of one a subject, or a rule.
@@ -123,7 +123,9 @@ class World:
             known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
             reads = f"{place} reads {error.args[0]!r}, which is not known by then"
             raise InputError(f"{reads}: {known}") from error
-        given = given.array if isinstance(given, pd.Series) else given
+        if isinstance(given, pd.Series):  # by subject, if it names them, and else by place
+            by_subject = given.sort_index()
+            given = (by_subject if by_subject.index.equals(index) else given).array
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
 
     def _act(self, variable: str, step: Any, action: Any) -> None:

@@ -304,7 +304,8 @@ class Features:
 
     def __init__(self, parents: State):
         numbers = {name: x for name, x in parents.items() if isinstance(x, np.ndarray)}
-        scales = {name: (x.mean(), x.std() or 1.0) for name, x in numbers.items()}
+        # Equal numbers may differ from their mean in the last bit, which is no spread.
+        scales = {k: (x.mean(), x.std() if np.ptp(x) else 1.0) for k, x in numbers.items()}
         self.scales = dict.fromkeys(parents) | scales
 
     def matrix(self, parents: State, dtype: type = float) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Estimands: each is the average of those whom its name says, and knows its error."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -71,3 +73,11 @@ def test_without_probabilities_there_is_one_average_of_sampled_effects():
     row = average_effects(sampled).loc["ATE"]
     assert row["value"] == pytest.approx(study.difference.mean())
     assert row["standard error"] == pytest.approx(study.difference.std() / 1_000**0.5)
+
+
+def test_an_average_over_nobody_is_missing():
+    study, _ = study_of(50)
+    rare = study.test_probabilities.assign(no=0.95, yes=0.05)
+    found = average_effects(replace(study, test_probabilities=rare))
+    assert found.loc["ATE, trimmed"].isna().all()
+    assert found.drop("ATE, trimmed").notna().all(axis=None)

@@ -408,6 +408,8 @@ def test_an_arm_of_four_is_estimated_or_refused_in_one_sentence(tables):
 def test_a_benchmark_of_no_estimator_is_refused(tables, options):
     with pytest.raises(InputError, match=r"a benchmark needs an estimator: found \[\]"):
         benchmark(*tables, **OPTIONS, **options)
+    with pytest.raises(InputError, match=r"a benchmark needs an estimator: found \[\]"):
+        estimate(read_study(*tables, adjustment=["age"]), [])
 
 
 @pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 0.5}, {"bootstraps": -1}])

@@ -89,6 +89,14 @@ def test_the_error_of_horvitz_and_thompson_is_that_of_a_sum():
     assert estimator.fit(*data).standard_error_ == pytest.approx(expected, rel=0.1)
 
 
+@pytest.mark.parametrize("estimand", ["ATT", "ATO"])
+def test_the_error_of_a_sum_over_a_sum_of_tilts_counts_both(estimand):
+    x, a, y = world(400)
+    estimator = IPW(LOGIT, estimand=estimand)
+    expected = jackknife(estimator, x, a, y + 20 * a, lambda fitted: fitted.ate_)
+    assert estimator.fit(x, a, y + 20 * a).standard_error_ == pytest.approx(expected, rel=0.1)
+
+
 def test_weighting_by_a_forest_states_no_error():
     forest = RandomForestClassifier(5, max_depth=2)
     assert not hasattr(IPW(forest).fit(*world(200)), "standard_error_")

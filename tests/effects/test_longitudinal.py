@@ -360,3 +360,30 @@ def test_an_entrant_that_is_unknown_and_a_regime_without_followers_are_refused()
     vars(alone)["said"]["always"] = 1 - alone.taken
     with pytest.raises(InputError, match="followed by somebody"):
         weighting(alone, "always")
+
+
+@pytest.mark.parametrize("name", ["msm", "dynamic-dml"])
+def test_a_gain_over_a_rule_is_not_said_by_who_knows_no_rules(name):
+    panel = draw(2_000)
+    after = replace(panel, regimes={"rule": without_job, "never": "no", "always": "yes"})
+    assert ENTRANTS[name](panel)
+    assert ENTRANTS[name](after) == {}
+
+
+@pytest.mark.parametrize("name", ["regression-all", "g-computation", "aipw", "msm", "followers"])
+def test_a_level_that_nobody_took_has_no_worth(name):
+    panel = draw(500)
+    levels = pd.CategoricalDtype(["no", "yes", "later"])
+    table = panel.table.assign(studies=panel.table["studies"].astype(levels))
+    other = replace(panel, table=table, regimes={"never": "no", "later": "later"})
+    with pytest.raises(InputError, match="regime 'later' must be followed by somebody"):
+        ENTRANTS[name](other)
+
+
+def test_a_subject_that_is_there_twice_and_a_step_that_is_not_are_refused():
+    panel = draw(50)
+    twice = pd.concat([panel.table, panel.table]).sort_values("t", kind="stable")
+    with pytest.raises(InputError, match="every subject once at every step"):
+        replace(panel, table=twice)
+    with pytest.raises(InputError, match="step 4 is unknown"):
+        replace(panel, decisions=[1, 4])

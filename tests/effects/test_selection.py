@@ -207,3 +207,11 @@ def test_what_a_class_of_ones_own_gave_is_not_remembered(world, tmp_path, monkey
         scores.append(trial(study, candidates, outcome_model=LinearRegression()))
     assert scores[1].loc["mine", "R²"] < scores[0].loc["mine", "R²"] - 10
     assert (scores[1][CAUSAL] > scores[0][CAUSAL]).all(axis=None)
+
+
+def test_a_criterion_that_can_score_nobody_has_no_verdict():
+    scores = {"factual fit": np.nan, "plug-in": [2.0, 1.0], "R²": [0.1, 0.3]}
+    table = pd.DataFrame(scores, ["x", "r"])
+    found = verdicts(table)
+    assert found.index.tolist() == ["plug-in", "at random"]
+    assert found.loc["plug-in"].tolist() == ["r", pytest.approx(1), 0]

@@ -364,3 +364,26 @@ def test_the_probability_of_what_was_taken(tables):
     table = pd.DataFrame({"evening": 0.1, "no": [0.6, 0.5, 0.4, 0.2], "yes": [0.3, 0.4, 0.5, 0.7]})
     assert read(tables, probabilities=table).arm_probability.tolist() == [0.6, 0.4, 0.4]
     assert read(tables).arm_probability is None
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "int64"])
+def test_effects_are_differences_whatever_integers_outcomes_are(tables, kind):
+    seen, control, treated = (table.copy() for table in tables)
+    control["income"] = np.array([100, 1, 2, 3], dtype=kind)
+    treated["income"] = np.array([0, 100, 1, 3], dtype=kind)
+    assert read((seen, control, treated)).difference.tolist() == [-100, 99, -1, 0]
+
+
+def test_a_missing_integer_is_missing(tables):
+    whole = [table.assign(age=[20, 40, None, 99]) for table in tables]
+    nullable = [table.astype({"age": "Int64"}) for table in whole]
+    for impute in (False, True):
+        found = [read(each, impute=impute).covariates for each in (whole, nullable)]
+        pd.testing.assert_frame_equal(*found)
+
+
+def test_a_constant_covariate_whose_mean_is_rounded_has_no_spread(tables):
+    seen, *others = (table.assign(age=0.1) for table in tables)
+    assert np.full(3, 0.1).std() > 0  # of nothing but rounding
+    study = read((seen, *(table.assign(age=5.1) for table in others)))
+    assert study.test_covariates["age"].tolist() == pytest.approx([5] * 4)

@@ -179,6 +179,7 @@ def test_a_fit_of_ones_own_is_never_mistaken_for_the_books(simulator, empty_cach
         ({"arms": ("No studies", "Sabbatical")}, "Sabbatical"),
         ({"adjustment": "some"}, "adjustment 'some' is unknown"),
         ({"n": 0}, "n must be"),
+        ({"repeats": 2, "test_seed": 2}, "truth_seed must not be that of the test subjects: found"),
     ],
 )
 def test_what_is_refused(simulator, changes, message):

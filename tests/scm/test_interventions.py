@@ -320,3 +320,23 @@ def test_another_world_must_have_what_is_asked_of_it(town, seen):
 def test_the_probabilities_of_a_policy_sum_to_one(given):
     with pytest.raises(InputError, match="must be 0 or more and sum to 1: found"):
         StochasticPolicy(given)
+
+
+def test_what_a_rule_says_of_subjects_by_name_is_theirs_in_any_order(town):
+    def by_age(now, before):
+        return now.sort_values("age")["age"]
+
+    def by_place(now, before):
+        return pd.Series(now["age"].to_numpy())
+
+    options = {"n": 50, "first": 20, "seed": 5}
+    for rule in (by_age, by_place):
+        done = town.sample(**options, do={"pay": rule})
+        assert done["pay"].equals(done["age"].rename("pay"))
+
+
+@pytest.mark.parametrize("t", [1.0, np.nan, "1"])
+def test_the_step_of_start_is_a_whole_number(town, t):
+    start = town.sample(3).assign(t=t)
+    with pytest.raises(InputError, match="start must be of one step, below the horizon, 2"):
+        town.sample(horizon=2, start=start)

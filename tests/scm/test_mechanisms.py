@@ -232,6 +232,12 @@ def test_a_constant_number_is_no_division_by_zero():
     assert Features(columns).matrix(columns).tolist() == [[0.0]] * 3
 
 
+def test_a_constant_number_whose_mean_is_rounded_has_no_spread():
+    columns = {"x": np.full(30, 0.1)}
+    assert columns["x"].std() > 0  # of nothing but rounding
+    assert Features(columns).matrix({"x": np.array([5.1])})[0, 0] == pytest.approx(5)
+
+
 # --- without parents ----------------------------------------------------------------------
 
 
