@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
-from lib.book.parameters import as_source, as_typed, checked, read_notebook, read_parameters
+from lib.book.parameters import checked, read_notebook, read_parameters
 from lib.errors import InputError, check, check_known, first_problem
 from lib.files import read_yaml
 
@@ -127,9 +127,8 @@ class Run:
     @property
     def changes(self) -> dict[str, str]:
         """The parameters that are not at their defaults, as one types them."""
-        read = {name: parameter.parse for name, parameter in self.parameters.items()}
-        return {  # a text in quotes where it would be read as something else, as 5 by `int | str`
-            name: text if read[name](text := as_typed(value)) == value else as_source(value)
+        return {
+            name: self.parameters[name].typed(value)
             for name, value in self.values.items()
             if value != self.parameters[name].default
         }

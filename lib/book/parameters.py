@@ -88,6 +88,11 @@ class Parameter:
                 return self.check(read(text))
         return self.check(text)
 
+    def typed(self, value: Any) -> str:
+        """Write a value as :meth:`parse` reads it: in quotes if need be, as 5 of `int | str`."""
+        text = as_typed(value)
+        return text if self.parse(text) == value else as_source(value)
+
     def line(self, value: Any) -> str:
         """Write the parameter with a value, as a line of a notebook."""
         stated = f"{self.name}: {self.annotation} = {as_source(value)}"
@@ -159,10 +164,10 @@ def checked(
     read = Parameter.parse if as_text else Parameter.check
     for name in values:
         check_known("parameter", name, parameters)
-    given = {k: read(parameters[k], value) for k, value in values.items()}
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    given = {name: read(parameters[name], value) for name, value in values.items()}
     # A default that is given is no other value: 4000.0 is 4000, whose page is not run again.
-    same = {k for k, p in parameters.items() if given.get(k, p.default) == p.default}
-    return {k: p.default if k in same else given[k] for k, p in parameters.items()}
+    return defaults | {name: value for name, value in given.items() if value != defaults[name]}
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:

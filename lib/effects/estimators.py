@@ -154,11 +154,12 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         phi = influence(self.propensity_.best_estimator_, e, covariates, treatment)
         if phi is not None:
             # Of the log odds of the propensity, weights have this derivative.
-            steps = inverse * (slope * e * (1 - e) - tilt * (treatment - e))
-            # Where the sum of tilts divides, it is moved, too; that of ones is not.
-            share = 0.0 if self.weighted else self.ate_ / tilt.sum()
-            steps = moves * steps - share * slope * e * (1 - e)
-            parts = moves * tilt * inverse - share * (tilt - tilt.mean())
+            slant = slope * e * (1 - e)
+            steps = moves * (inverse * (slant - tilt * (treatment - e)))
+            parts = moves * tilt * inverse
+            if not self.weighted:  # the sum of tilts divides, and is moved, too
+                share = self.ate_ / tilt.sum()
+                steps, parts = steps - share * slant, parts - share * (tilt - tilt.mean())
             parts = parts + phi @ (steps @ self._contrast(covariates))
             self.standard_error_ = float(parts.std() * len(parts) ** 0.5)
 

@@ -146,12 +146,14 @@ class Panel:
         """Say whether a regime tells everybody the same."""
         return bool((self.said[regime] == self.said[regime][0]).all())
 
+    def static_regimes(self) -> list[str]:
+        """Return those that tell everybody the same, and none if the first, the base, does not."""
+        names = [name for name in self.regimes if self.is_static(name)]
+        return names if names[:1] == [*self.regimes][:1] else []
+
     def followed(self, regime: str) -> np.ndarray:
-        """Return whether each subject did what a regime says, (n, K), as somebody must."""
-        found = np.asarray(self.taken == self.said[regime])
-        rule = f"regime {regime!r} must be followed by somebody at each decision"
-        check(bool(found.any(axis=0).all()), rule, found.sum(axis=0).tolist())
-        return found
+        """Return whether each subject did what a regime says, (n, K)."""
+        return np.asarray(self.taken == self.said[regime])
 
     @property
     def even(self) -> tuple[np.ndarray, None]:
@@ -193,6 +195,13 @@ def _without(scores: np.ndarray | None, phi: np.ndarray) -> np.ndarray:
     return phi if scores is None else phi - scores @ (_inverse(scores) @ (scores.T @ phi))
 
 
+def _check_followed(panel: Panel, regime: str) -> None:
+    """Refuse a regime with a level that nobody took, of which no regression knows anything."""
+    followers = panel.followed(regime).sum(axis=0)
+    rule = f"regime {regime!r} must be followed by somebody at each decision"
+    check(bool(followers.all()), rule, followers.tolist())
+
+
 def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0) -> Worth:
     """Weight those who followed a regime by the inverse of how likely that was."""
     of_taken, scores = getattr(panel, chances)
@@ -205,7 +214,7 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
 
 def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
     """Average what a regression on x and all decisions predicts if these are a regime's."""
-    panel.followed(regime)  # a level that nobody took has no coefficient
+    _check_followed(panel, regime)
     levels, y = np.eye(len(panel.levels))[:, 1:], panel.outcomes
     codes = panel.taken, panel.said[regime]
     seen, there = (np.hstack([x, levels[each].reshape(len(x), -1)]) for each in codes)
@@ -241,6 +250,7 @@ def structural_model(
 
 def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) -> Matrix:
     """Return the iterated regressions of a regime, and the outcome at the end, (K + 1, n)."""
+    _check_followed(panel, regime)
     found = [panel.outcomes]
     for x, here in zip(panel.histories[::-1], panel.followed(regime).T[::-1], strict=True):
         weights = 1.0 * (here & learned_from)
@@ -271,8 +281,8 @@ def doubly_robust(panel: Panel, regime: str, chances: str = "estimated") -> Wort
 
 def _entrant(of_regime: Callable[..., Worth], static: bool = False, **options: Any) -> Entrant:
     def gains(panel: Panel) -> Gains:
-        names = [name for name in panel.regimes if not static or panel.is_static(name)]
-        if names[:1] != [*panel.regimes][:1]:  # what gains are over
+        names = panel.static_regimes() if static else list(panel.regimes)
+        if not names:
             return {}
         found = {name: of_regime(panel, name, **options) for name in names}
         base, moves = found.pop(names[0])
@@ -287,13 +297,13 @@ def _dynamic_dml(panel: Panel) -> Gains:
     n, k = panel.taken.shape
     here = np.unique(panel.taken)
     rare = (panel.taken[..., None] == here).sum(axis=0).min() < RARE
-    if rare or not panel.is_static(next(iter(panel.regimes))):
+    if rare or not (names := panel.static_regimes()):
         return {}
     models = {"model_y": "ridge", "model_t": "lr"}
     model = adapted("econml.panel.dml:DynamicDML", models, given=("groups",)).estimator
     seen = {"W": np.hstack(panel.states).reshape(n * k, -1), "groups": np.arange(n).repeat(k)}
     model.fit(panel.outcomes.repeat(k), panel.taken.ravel(), **seen)
-    first, *others = filter(panel.is_static, panel.regimes)
+    first, *others = names
     arms = {name: {"T0": panel.said[first][:1], "T1": panel.said[name][:1]} for name in others}
     ends = {name: model.effect_interval(**of, alpha=0.05) for name, of in arms.items()}
     return {name: (np.mean(end), np.ptp(end) / 2 / NORMAL) for name, end in ends.items()}

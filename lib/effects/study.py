@@ -89,8 +89,8 @@ class TrueEffects:
         for the ceiling c and the variance V of effects, of which there must be some.
         """
         between = (self.mean - self.mean.mean()) ** 2 - self.variance / self.repeats
-        total = self.variance_of_effects + self.variance.mean()
-        moves = (1 - self.ceiling) * between - self.ceiling * self.variance
+        total, ceiling = self.variance_of_effects + self.variance.mean(), self.ceiling
+        moves = (1 - ceiling) * between - ceiling * self.variance
         return float(moves.std(ddof=1) / total / len(moves) ** 0.5)
 
 
