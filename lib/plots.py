@@ -10,7 +10,7 @@ import functools
 import io
 import itertools
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import matplotlib as mpl
@@ -34,6 +34,9 @@ VERMILION, INK, FAINT = COLOURS[1], STYLE["text.color"], "#C9CED3"
 #: What a name begins with → its colour in every figure of the book.
 COLOUR_OF: dict[str, str] = read_yaml(ROOT / "lib/colours.yml")
 
+#: Markers go with colours; what is not of these, as a truth, is a square.
+MARKERS = dict(zip(COLOURS, "oD" * 3, strict=True))
+
 #: Inches: the column of a page on a desk, where type of 10 points is about 15 pixels high.
 WIDTH = STYLE["figure.figsize"][0]
 
@@ -44,8 +47,8 @@ HALF_WIDTH = 1.96
 Node: TypeAlias = tuple[str, int]
 Place: TypeAlias = tuple[float, float]
 
-#: Of a causal graph, in inches: from layer to layer, half a box, and between two.
-LAYER, HIGH, GAP = 0.75, 0.13, 0.35
+#: Of a causal graph, in inches: from layer to layer, half a box, between two, and from an arrow.
+LAYER, HIGH, GAP, NEAR = 0.75, 0.13, 0.35, 0.06
 
 #: Keywords of matplotlib: none, those that make dots of a line, and those of a line that values are
 #: compared with.
@@ -160,19 +163,24 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
             axes.tick_params(labelbottom=last or not shared, labelleft=not inner)
             axes.set(xlabel=across if last else "", ylabel="" if inner else up)
         figure.align_ylabels()
-        _head(figure, title)
+        names = table["series"].cat.categories
+        _head(figure, title, but=names if len(names) == 1 else ())
         return figure
 
     return drawn
 
 
-def _head(figure: Figure, title: str) -> None:
+def _head(figure: Figure, title: str, but: Collection[str] = ()) -> None:
     """Write a title, and below it the legend, above all panels, and make room for them."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
+    told = [each for each in zip(handles, labels, strict=True) if each[1] not in but]
+    handles, labels = [one for one, _ in told], [label for _, label in told]
     beside = 4 if max(map(len, labels), default=0) <= 14 else 2
     place = {"loc": "outside upper left", "alignment": "left", "ncols": beside}
+    title = textwrap.fill(title, 60)
     figure.legend(handles, labels, title=title, **place).get_title().set_weight("bold")
-    figure.set_figheight(figure.get_figheight() + 0.35 + 0.22 * -(-len(labels) // beside))
+    rows = 1 + title.count("\n") - (-len(labels) // beside)
+    figure.set_figheight(figure.get_figheight() + 0.2 + 0.22 * rows)
 
 
 def _range(table: pd.DataFrame) -> np.ndarray | None:
@@ -192,8 +200,9 @@ def intervals(axes: Axes, table: pd.DataFrame, row: str, looks: Look = PLAIN, **
     # Where a row has dots of several series, they stand below each other.
     apart = 0.6 / len(colours) * (table.groupby(row)["series"].nunique().max() > 1)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
-        marker = {"marker": "oD"[k % 2], "fillstyle": ("full", "none")[k % 2]}
-        look = {"label": name, "color": colours[name], "linestyle": ""} | marker
+        marker = MARKERS.get(colours[name], "s")
+        look = {"label": name, "color": colours[name], "linestyle": "", "marker": marker}
+        look |= {"fillstyle": "none" if marker == "D" else "full"}
         places = part[row].map(rows.index).astype(float) + apart * (k - (len(colours) - 1) / 2)
         axes.errorbar(part["value"], places, xerr=_range(part), **look | looks.get(name, {}))
     axes.set_yticks(range(len(rows)), rows)
@@ -315,7 +324,7 @@ def _hidden(places: Mapping[Node, Place], arcs: Sequence[tuple[Node, Node, bool]
     """Count the arcs that boxes hide, those that are marked ten times."""
     x, y, u, v, marked = np.array([(*places[a], *places[b], m) for a, b, m in arcs]).T[..., None]
     p, q, reach = np.array([(*place, _half(node)) for node, place in places.items()]).T
-    passes = (v < q) & (q < y) & (abs(x + (u - x) * (q - y) / (v - y) - p) < reach)
+    passes = (v < q) & (q < y) & (abs(x + (u - x) * (q - y) / (v - y) - p) < reach + NEAR)
     return float((passes * (1 + 9 * marked)).sum() + 0.01 * abs(u - x).sum())
 
 
@@ -402,10 +411,15 @@ def levels(cohorts: Tables, variables: Sequence[str], title: str) -> Figure:
 
 
 def overlap(groups: Mapping[str, pd.Series]) -> Figure:
-    """Draw the propensity in groups; logarithmic shares, since overlap is about rare subjects."""
+    """Draw the propensity in groups; logarithmic shares, since overlap is about rare subjects.
+
+    The title counts who is where estimation is easy, by the rule of thumb of Crump et al. (2009).
+    """
+    between = pd.concat(groups).between(0.1, 0.9).mean()
+    title = f"{between:.0%} of the propensities are between 0.1 and 0.9"
     frames = {name: propensity.to_frame("propensity") for name, propensity in groups.items()}
     options = {"bins": np.linspace(0, 1, 21), "xlim": (0, 1), "yscale": "log", "height": 2.2}
-    return histograms(frames, ["propensity"], "Where the groups overlap", **options)
+    return histograms(frames, ["propensity"], title, **options)
 
 
 def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str]) -> Figure:
@@ -443,7 +457,18 @@ def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:
     table[["lower", "upper"]] = table[["lower", "upper"]].where(level.isna())
     table["unit"] = table["panel"].map(UNITS).where(level.isna(), "% of subjects").fillna("")
     table["panel"] += ": " + level.fillna("mean and middle 50%")
-    return lines(table, "step t", "The same subjects in every world")
+    return lines(table, "step t", f"The same subjects: {_parting(_apart(table))}")
+
+
+def _apart(table: pd.DataFrame) -> pd.Series:
+    """Return how far apart worlds are, by panel and step, where they are."""
+    spread = table.groupby(["panel", "step t"])["value"].agg(np.ptp)
+    return spread[spread > 0]
+
+
+def _parting(apart: pd.Series) -> str:
+    steps = apart.index.get_level_values("step t")
+    return f"the worlds part at step {min(steps)}" if len(steps) else "the worlds do not differ"
 
 
 @drawn_quietly
@@ -457,12 +482,13 @@ def one_subject(worlds: Tables, subject: int, variables: Sequence[str]) -> Figur
         life[variable], visited[variable] = pd.factorize(life[variable], sort=True)
     table = life.melt(["series", "step t"], variables, "panel")
     table["unit"] = table["panel"].map(UNITS).fillna("")
-    title, look = f"Subject {subject} in every world", {"drawstyle": "steps-mid"}
+    apart, look = _apart(table), {"drawstyle": "steps-mid"}
+    title = f"Subject {subject}: {_parting(apart)}"
     figure = lines(table, "step t", title, height=1.3, look=look)
-    spread = table.groupby(["panel", "step t"])["value"].agg(np.ptp)
-    for axes, variable in zip(figure.axes, variables, strict=True):
-        for step in spread[variable].index[spread[variable] > 0]:
-            axes.axvspan(step - 0.5, step + 0.5, color="#F6E7B4", linewidth=0, zorder=0)
+    panels = dict(zip(variables, figure.axes, strict=True))
+    for variable, step in apart.index:
+        panels[variable].axvspan(step - 0.5, step + 0.5, color="#F6E7B4", linewidth=0, zorder=0)
+    for variable, axes in panels.items():
         if variable in visited:
             axes.set_yticks(range(len(visited[variable])), visited[variable])
         axes.margins(y=0.2)

@@ -10,6 +10,11 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 
+def message(figure: Figure) -> str:
+    """Return the title of a figure, which stands above its legend."""
+    return figure.legends[0].get_title().get_text()
+
+
 @contextlib.contextmanager
 def noted() -> Iterator[dict[Text, Bbox]]:
     """Note what texts are drawn, and where, in pixels."""

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from figures import crowded, places
+from figures import crowded, message, places
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.colors import to_rgba
 from matplotlib.container import BarContainer, ErrorbarContainer
@@ -133,7 +133,7 @@ def test_every_shape_but_a_graph_has_a_title_and_tells_its_series_apart(every_sh
             titles.append(legend.get_title().get_text())
             names.append([text.get_text() for text in legend.get_texts()])
     assert titles == ["Ranges", "A band", "Bars", "Steps", "Heat"]
-    assert names == [["x", "y"], [], ["x", "y"], ["all"], []]
+    assert names == [["x", "y"], [], ["x", "y"], [], []], "one series needs no name"
     assert texts(every_shape[0]()) == ["one"], "in a single panel, a line is named beside it"
 
 
@@ -372,6 +372,7 @@ def test_a_cycle_and_an_unknown_variable_are_refused(graph):
 
 def test_trajectories_are_means_quantiles_and_shares(world):
     figure = plots.trajectories({"seen": world}, {"income": None, "studies": "Full-time"})
+    assert message(figure) == "The same subjects: the worlds do not differ"
     income, studies = figure.axes
     assert income.lines[0].get_ydata().tolist() == [20.0, 10.0, 40.0]
     assert studies.lines[0].get_ydata().tolist() == [0.0, 50.0, 0.0]
@@ -384,6 +385,7 @@ def test_one_subject_shades_the_steps_at_which_worlds_differ(world):
     other.loc[4, "studies"] = "Day"
     other.loc[[4, 5], "income"] = 7.0
     figure = plots.one_subject({"a": world, "b": other}, 1, ["studies", "income"])
+    assert message(figure) == "Subject 1: the worlds part at step 1"
     studies, income = figure.axes
     assert [patch.get_x() for patch in studies.patches] == [0.5]
     assert [patch.get_x() for patch in income.patches] == [0.5, 1.5]
@@ -393,6 +395,8 @@ def test_one_subject_shades_the_steps_at_which_worlds_differ(world):
 
 def test_a_subject_is_followed_through_any_number_of_worlds_and_lives_in_all(world):
     other = world.assign(income=[*world["income"][:5], 9.0])
+    both = plots.trajectories({"a": world, "c": other}, {"income": None})
+    assert message(both) == "The same subjects: the worlds part at step 2"
     worlds = {"a": world, "b": world, "c": other}
     assert [p.get_x() for p in plots.one_subject(worlds, 1, ["income"]).axes[0].patches] == [1.5]
     assert not plots.one_subject({"a": world}, 0, ["income"]).axes[0].patches
@@ -414,6 +418,7 @@ def test_the_darkest_colour_of_a_heat_map_is_that_of_the_largest_number():
 
 def test_overlap_draws_the_share_of_each_group():
     figure = plots.overlap({"a": pd.Series([0.02, 0.02, 0.98, 0.98]), "b": pd.Series([0.5])})
+    assert message(figure) == "20% of the propensities are between 0.1 and 0.9"
     edges, shares = figure.axes[0].lines[0].get_data()
     assert shares[1] == 50 and shares[-2] == 50 and shares.sum() == 100
     np.testing.assert_allclose(edges[1:], np.linspace(0, 1, 21))
@@ -451,3 +456,18 @@ def test_a_graph_stands_in_the_middle():
     boxes = places(figure).values()
     left, right = min(box.x0 for box in boxes), max(box.x1 for box in boxes)
     assert left == pytest.approx(figure.bbox.width - right, abs=15)
+
+
+def test_a_long_title_has_several_lines():
+    tidy = pd.DataFrame({"row": ["a"], "value": [1.0]})
+    figure = plots.intervals(tidy, "row", " ".join(["word"] * 30))
+    assert message(figure).count("\n") == 2 and crowded(figure) == []
+
+
+def test_a_marker_goes_with_its_colour_and_a_truth_is_a_square():
+    names = ["paper", "this run", "truth", "other"]
+    for order in (names, names[::-1]):
+        tidy = pd.DataFrame({"row": "a", "value": 1.0, "series": order})
+        containers = plots.intervals(tidy, "row", "").axes[0].containers
+        found = {one.get_label(): one[0].get_marker() for one in containers}
+        assert found == {"paper": "D", "this run": "o", "truth": "s", "other": "o"}

@@ -11,6 +11,7 @@ from matplotlib.ticker import LogLocator
 from lib.ccr.graphs import Chain
 from lib.ccr.scoring import CELLS, Scores
 from lib.plots import DOTS, INK, REFERENCE, WIDTH, Drawing, Look, arrow, bars, drawn_quietly, lines
+from lib.tables import number_text
 
 #: Inches: the radius of a node, and the height of one edge along the chain.
 RADIUS, STEP = 0.17, 0.52
@@ -61,7 +62,9 @@ def responses(quantities: pd.DataFrame) -> Figure:
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
     shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
-    return _stacked(shares, "How effects respond to their causes", "% of samples")
+    most, least = shares["follows"].idxmax(), shares["follows"].idxmin()
+    title = f"The effect follows most often in {most}, least in {least}"
+    return _stacked(shares, title, "% of samples")
 
 
 def _stacked(shares: pd.DataFrame, title: str, unit: str) -> Figure:
@@ -79,7 +82,10 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
     parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
     options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.6}
     options |= {"xscale": "log", "ylim": (0, 100)}
-    title = f"{quantity[:1].upper()}{quantity[1:]}, world by world"
+    middle = {name: np.median(sample) for name, sample in values.items()}
+    ends = dict.fromkeys([min(middle, key=middle.get), max(middle, key=middle.get)])
+    said = [f"{number_text(middle[name], digits='.2g')} ({name})" for name in ends]
+    title = f"Median {quantity}: {' to '.join(said)}"
     return lines(pd.concat(parts), quantity, title, "% of worlds below", **options)
 
 
@@ -109,7 +115,9 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     parts = {"parts": table[~whole], "whole": table[whole]}
     table = pd.concat(parts, names=["series"]).reset_index("series")
     options = {"look": DOTS, "columns": 3, "height": 1.8}
-    figure = lines(table, "exact ATE", "Answers and the truth", "ATE of the answers", **options)
+    off = (table["value"] - table["exact ATE"]).abs().groupby(table["panel"]).mean().fillna(np.inf)
+    title = f"Closest to the truth: {off.idxmin()}; furthest: {off.idxmax()}"
+    figure = lines(table, "exact ATE", title, "ATE of the answers", **options)
     for axes in figure.axes:
         axes.axline((0, 0), slope=1, **REFERENCE)
     return figure
@@ -119,4 +127,6 @@ def taxonomy(scores: Mapping[str, Scores]) -> Figure:
     """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
     shares = pd.DataFrame({name: one.table["share"] for name, one in scores.items()}).T
     shares.columns = [", ".join(cell) for cell in CELLS]
-    return _stacked(shares, "Who composes well", "% of compositions")
+    right = (shares.iloc[:, 0] > 0.999).sum()
+    title = f"{right} of {len(shares)} reasoners are valid and consistent throughout"
+    return _stacked(shares, title, "% of compositions")

@@ -24,7 +24,9 @@ def ranking(
     first = table[table["series"] == table["series"].iloc[0]]
     order = first.sort_values("value", ascending=not metric.startswith("R²")).index
     table = table.loc[order].rename(index=names).reset_index()
-    return intervals(table, "estimator", "Estimators, the best first", unit, **options)
+    best, last = table["estimator"].iloc[[0, -1]]
+    title = f"{best} comes first, {last} last" if len(order) > 1 else f"{best} alone"
+    return intervals(table, "estimator", title, unit, **options)
 
 
 def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> Figure:
@@ -45,16 +47,21 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     return lines(table, label, title, "mean effect, US dollars", **options)
 
 
-def coverage(runs: Tables, level: str, title: str, names: Mapping[str, str] = {}) -> Figure:
+def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
     """Draw which share of 95 % intervals holds the truth, a panel a run, a colour a level.
 
-    `runs` are tables of :func:`~lib.effects.summaries.by_level`.
+    `runs` are tables of :func:`~lib.effects.summaries.by_level`. The title counts who holds it too
+    rarely, beyond Monte-Carlo error, in the last run and at the highest level.
     """
     table = pd.concat(runs, names=["panel"]).reset_index("panel").replace({"estimator": names})
     table["series"] = f"{level} = " + table[level].map("{:g}".format)
     for end, errors in {"value": 0, "lower": -NORMAL, "upper": NORMAL}.items():
         percent = 100 * (table["coverage"] + errors * table["error of coverage"])
         table[end] = percent.clip(0, 100)
+    last = table[(table["panel"] == [*runs][-1]) & table["coverage"].notna()]
+    hardest = last[last[level] == last[level].max()]
+    rare = f"{(hardest['upper'] < 95).sum()} of {len(hardest)}"
+    title = f"At {hardest['series'].iloc[0]}, {rare} hold the truth too rarely"
     unit, line = "intervals that hold the truth, %", {"what 95 % promises": 95}
     return intervals(table, "estimator", title, unit, line=line)
 
@@ -74,7 +81,9 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
     looks = {below: {"marker": "v", "color": INK}, "picked": ring}
     options = {"columns": 2, "look": DOTS, "looks": looks, "line": {"best": table["R²"].max()}}
-    return lines(shown, place, "What each criterion puts first", "R² of effects", **options)
+    right = (table.drop(columns="R²").idxmin() == table["R²"].idxmax()).sum()
+    title = f"{right} of {shown['panel'].nunique()} criteria pick the best candidate"
+    return lines(shown, place, title, "R² of effects", **options)
 
 
 def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
@@ -83,5 +92,6 @@ def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
     runs = {"mean, 95 % interval": means, "one study": pd.concat(found)}
     table = pd.concat(runs, names=["series", "criterion"]).rename(columns=names).reset_index()
     options = {"looks": {"one study": {"marker": "|", "markersize": 10}}, "line": {"best": 0}}
-    title, unit = "What is lost by choosing so", "regret, in R² of the true effects"
-    return intervals(table, "criterion", title, unit, **options)
+    mean = means["regret"].drop("at random", errors="ignore")
+    title = f"Least is lost by {mean.idxmin()}, most by {mean.idxmax()}"
+    return intervals(table, "criterion", title, "regret, in R² of the true effects", **options)

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from figures import message
 
 from lib.ccr import generate, plots
 from lib.ccr.exact import exact_quantities
@@ -59,7 +60,10 @@ def test_nodes_have_places_of_their_own():
 
 
 def test_bars_of_responses_fill_the_whole(quantities):
-    axes = plots.responses(quantities).axes[0]
+    figure = plots.responses(quantities)
+    (axes,), pns = figure.axes, quantities["PNS"]
+    ends = (f"{cause} → {effect}" for cause, effect in (pns.idxmax(), pns.idxmin()))
+    assert message(figure) == "The effect follows most often in {}, least in {}".format(*ends)
     widths = np.array([bar.get_width() for bar in axes.patches]).reshape(3, len(quantities))
     pairs = [f"{cause} → {effect}" for cause, effect in quantities.index]
     assert [label.get_text() for label in axes.get_yticklabels()] == pairs
@@ -69,6 +73,7 @@ def test_bars_of_responses_fill_the_whole(quantities):
 
 def test_distribution_functions_end_at_a_hundred_per_cent():
     figure = plots.shares_below({"few": [0.1, 0.4, 0.2], "one": [0.01]}, "PNS", mark=0.05)
+    assert message(figure) == "Median PNS: 0.01 (one) to 0.2 (few)"
     few, one, mark = figure.axes[0].lines
     assert few.get_ydata()[-1] == one.get_ydata()[-1] == 100
     assert few.get_drawstyle() == "steps-post"
@@ -95,6 +100,7 @@ def test_estimates_of_every_reasoner_have_a_panel(scores):
     panels = [axes for axes in figure.axes if axes.get_visible()]
     titles = [axes.get_title("left").replace("\n", " ") for axes in panels]
     assert titles == list(scores)
+    assert message(figure) == "Closest to the truth: perfect; furthest: echoes the intervention"
     for axes in panels:
         parts, whole, _ = axes.lines
         assert (len(parts.get_xdata()), len(whole.get_xdata())) == (3 * 5, 3 * 1)
@@ -103,7 +109,9 @@ def test_estimates_of_every_reasoner_have_a_panel(scores):
 
 
 def test_bars_of_the_taxonomy_are_its_shares(scores):
-    axes = plots.taxonomy(scores).axes[0]
+    figure = plots.taxonomy(scores)
+    assert message(figure) == "1 of 3 reasoners are valid and consistent throughout"
+    (axes,) = figure.axes
     widths = np.array([bar.get_width() for bar in axes.patches]).reshape(len(CELLS), len(scores))
     assert widths.sum(axis=0) == pytest.approx(100)
     at = dict(zip(scores, widths.T, strict=True))

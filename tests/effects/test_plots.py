@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from figures import message
 
 from lib.effects import plots
 from lib.effects.intervals import NORMAL
@@ -34,6 +35,8 @@ def test_the_best_estimator_is_at_the_top(metrics):
     assert set(r2.lines[0].get_xdata()) == {0.4}
     error = plots.ranking(runs, "AE", "dollars", names)
     assert tick_labels(error.axes[0]) == ["S-learner", "Matching", "T-learner"]
+    assert message(error) == "S-learner comes first, T-learner last"
+    assert message(plots.ranking({"a": metrics[3:4]}, "AE", "$")) == "s alone"
     assert error.axes[0].get_xlabel() == "dollars"
 
 
@@ -49,7 +52,12 @@ def test_published_metrics_stand_in_the_rows_of_this_run(metrics):
 def test_coverage_is_a_percentage_with_its_monte_carlo_interval():
     table = pd.DataFrame({"γ": [0.0, 1.0], "estimator": "s", "coverage": [0.5, 0.99]})
     table["error of coverage"] = 0.1
-    figure = plots.coverage({"this run": table, "large": table}, "γ", "Covers", {"s": "S-learner"})
+    figure = plots.coverage({"this run": table, "large": table}, "γ", {"s": "S-learner"})
+    assert message(figure) == "At γ = 1, 0 of 1 hold the truth too rarely"
+    few = pd.concat([table, table.assign(estimator="t", coverage=0.6)])
+    figure = plots.coverage({"this run": table, "large": few}, "γ", {"s": "S-learner"})
+    assert message(figure) == "At γ = 1, 1 of 2 hold the truth too rarely", "of the last run"
+    assert tick_labels(figure.axes[1]) == ["S-learner", "t"]
     assert [axes.get_title("left") for axes in figure.axes] == ["this run", "large"]
     assert tick_labels(figure.axes[0]) == ["S-learner"]
     shown = {c.get_label(): c for c in figure.axes[0].containers}
@@ -82,7 +90,9 @@ def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
 def test_choices_are_ordered_by_each_criterion_and_the_first_has_a_ring():
     table = pd.DataFrame({"R-loss": [2.0, 1.0, 3.0], "plug-in": [1.0, np.nan, 2.0]})
     table = table.assign(**{"R²": [0.3, 0.4, -7.0]}).set_axis(["s-a", "t-b", "t-c"])
-    loss, plug_in = plots.choices(table).axes
+    figure = plots.choices(table)
+    assert message(figure) == "1 of 2 criteria pick the best candidate"
+    loss, plug_in = figure.axes
     assert [axes.get_title("left") for axes in (loss, plug_in)] == ["R-loss", "plug-in"]
     assert dots(loss) == {
         "S-learners": [[2, 0.3]],
@@ -101,7 +111,9 @@ def test_regrets_are_those_of_every_study_and_their_means():
     )
     means = (first + second) / 2
     means = means.assign(**{"regret lower": -0.1, "regret upper": 0.9})
-    axes = plots.regrets([first, second], means).axes[0]
+    figure = plots.regrets([first, second], means)
+    assert message(figure) == "Least is lost by R-loss, most by plug-in"
+    (axes,) = figure.axes
     assert tick_labels(axes) == ["R-loss", "plug-in"]
     found = dots(axes)
     np.testing.assert_allclose(found["mean, 95 % interval"], [[0.15, -0.15], [0.4, 0.85]])
