@@ -82,9 +82,11 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
     parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
     options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.6}
     options |= {"xscale": "log", "ylim": (0, 100)}
-    middle = {name: np.median(sample) for name, sample in values.items()}
-    ends = dict.fromkeys([min(middle, key=middle.get), max(middle, key=middle.get)])
-    said = [f"{number_text(middle[name], digits='.2g')} ({name})" for name in ends]
+    ranked = sorted(values, key=lambda name: float(np.median(values[name])))
+    said = [
+        f"{number_text(np.median(values[name]), digits='.2g')} ({name})"
+        for name in dict.fromkeys([ranked[0], ranked[-1]])
+    ]
     title = f"Median {quantity}: {' to '.join(said)}"
     return lines(pd.concat(parts), quantity, title, "% of worlds below", **options)
 

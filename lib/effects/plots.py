@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from lib.effects.intervals import NORMAL
 from lib.errors import check_known
 from lib.plots import DOTS, INK, Tables, intervals, lines
+from lib.tables import number_text
 
 
 def ranking(
@@ -38,12 +39,16 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     long = pd.concat([long, truth.assign(series="sampled truth")])
     # A level with a handful of subjects has numbers that would flatten everything else.
     many = long[long.index.isin(table.index[table["subjects"] >= 30])]
-    low, high = (many if len(many) else long)["value"].agg(["min", "max"])
+    many = many if len(many) else long
+    low, high = many["value"].agg(["min", "max"])
+    ends = many["value"][many["series"] == "sampled truth"].agg(["min", "max"])
+    title = f"Sampled effects by {label}: from {{}} to {{}} dollars"
+    title = title.format(*(number_text(end, digits=0) for end in ends))
     room = 0.15 * (high - low) + 1
     looks = {"sampled truth": {**DOTS, "marker": "s", "elinewidth": 1}}
     options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
     options |= {"line": {"": 0}, "ylim": (low - room, high + room)}
-    table, title = long.rename_axis(label).reset_index(), f"Effect by {label}"
+    table = long.rename_axis(label).reset_index()
     return lines(table, label, title, "mean effect, US dollars", **options)
 
 
