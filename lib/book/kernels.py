@@ -13,12 +13,10 @@ import signal
 import subprocess
 import sys
 import threading
-import uuid
 from typing import Any
 
 import psutil
 from jupyter_client.manager import AsyncKernelManager
-from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 #: What most chapters need; what is missing here, a chapter imports itself.
 IMPORTED = (
@@ -119,23 +117,16 @@ class Kernel(psutil.Process):
             super().send_signal(sig)
 
 
-class _Provisioner(LocalProvisioner):
-    async def launch_kernel(self, cmd: list[str], **options: Any) -> Any:
-        # Of the command, what stands behind `python -m`.
-        order = cmd[2:], os.fspath(options["cwd"]), dict(options["env"])
-        self.process = Kernel(_forked(json.dumps(order)))
-        self.pid = self.pgid = self.process.pid
-        return self.connection_info
-
-
 class ForkedKernel(AsyncKernelManager):
     """A manager of one kernel that is a fork."""
 
-    def __init__(self, **given: Any):
-        super().__init__(**given)
-        self.provisioner = _Provisioner(
-            parent=self, kernel_id=str(uuid.uuid4()), kernel_spec=self.kernel_spec
-        )
+    async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
+        """Launch the kernel differently, as Jupyter has it done: by overriding this."""
+        # Of the command, what stands behind `python -m`.
+        order = kernel_cmd[2:], os.fspath(options["cwd"]), dict(options["env"])
+        local: Any = self.provisioner  # of processes of this machine
+        local.process = Kernel(_forked(json.dumps(order)))
+        local.pid = local.pgid = local.process.pid
 
 
 if __name__ == "__main__":

@@ -20,16 +20,13 @@ from typing import Any, Literal, Optional, Union
 
 import nbformat
 import yaml
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 
-from lib.errors import InputError, check_known, one_of
+from lib.errors import InputError, check_known, one_of, told
 
 #: What an annotation may be made of.
 _KINDS: tuple[Any, ...] = (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
 _TYPES = {kind.__name__: kind for kind in _KINDS}
-
-#: A 1 is no True, "5" is no 5, and NaN is no number.
-_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def _type(node: ast.expr) -> Any:
@@ -63,15 +60,15 @@ class Parameter:
     def check(self, value: Any) -> Any:
         """Return the value if it has the parameter's type; an int serves as a float."""
         try:
-            kind = TypeAdapter(_type(ast.parse(self.annotation, mode="eval").body), config=_STRICT)
+            kind = TypeAdapter(_type(ast.parse(self.annotation, mode="eval").body))
         except Exception:  # of many kinds
             rule = f"has the unknown type {self.annotation!r}: {one_of(_TYPES)}"
             raise InputError(f"parameter {self.name!r} {rule}") from None
         with contextlib.suppress(Exception):
-            found = kind.validate_python(value)
-            ast.literal_eval(as_source(found))  # of a list of anything, one may be no number
-            as_typed(found).encode()  # nor are all characters ones that a file can hold
-            json.dumps(found)  # as the record of a run does, in which bytes have no place
+            found = kind.validate_python(value, strict=True)  # a 1 is no True, and "5" is no 5
+            ast.literal_eval(as_source(found))  # NaN is no number
+            # The record of a run has no place for bytes, and a file not for every character.
+            json.dumps(found, ensure_ascii=False).encode()
             return found
         raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}")
 
@@ -109,16 +106,14 @@ def as_typed(value: Any) -> str:
     if not isinstance(value, list):
         return value if isinstance(value, str) else as_source(value)
     # Whose double quotes a shell leaves as they are, within single ones.
-    text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=repr)
+    text = json.dumps(value, ensure_ascii=False)
     return text if json.loads(text) == value else as_source(value)
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:
     """Read the parameters, in their order, from the source of their cell."""
-    try:
+    with told("the parameters cell is no Python"):
         body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"the parameters cell is no Python: {error}") from None
     parameters = {}
     for statement in body:
         try:
@@ -172,11 +167,10 @@ def checked(
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:
     """Return a notebook and, of its cells, the one with the tag `parameters`, or an empty one."""
+    content = path.read_bytes()
     try:
-        notebook = nbformat.read(path, as_version=4)
+        notebook = nbformat.reads(content, as_version=4)
         nbformat.validate(notebook)
-    except OSError:
-        raise
     except Exception:  # of many kinds: nbformat looks into what it has not checked
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
     tagged = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
