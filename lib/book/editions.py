@@ -72,9 +72,9 @@ def folder_name(*words: str) -> str:
     """Return a name for a folder that says these words; a digest keeps apart what it cannot say."""
     said = ",".join(words)
     plain = re.sub(r"[^\w.,=+-]+", "-", said, flags=re.ASCII)
-    if plain == said and len(said) <= LONGEST_NAME:
+    if plain == said and said.count(",") < len(words) and len(said) <= LONGEST_NAME:
         return said
-    return f"{plain[:LONGEST_NAME]},{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    return f"{plain[:LONGEST_NAME]},{hashlib.sha256(repr(words).encode()).hexdigest()[:8]}"
 
 
 #: The book that this `lib` belongs to.
@@ -220,7 +220,7 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
             if page.page == page.notebook and page.page in prose:
                 edition.prose[page.page] = prose[page.page]
                 continue
-            values = page.parameters | given.pop(page.page, {})
+            values = page.parameters | made.parameters.get(page.page, {}) | given.pop(page.page, {})
             try:
                 source, output = book.notebook(page.notebook), book.page(page.page, edition.name)
                 edition.runs[page.page] = Run(source, output, values, title=page.title, book=book)

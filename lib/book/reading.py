@@ -39,7 +39,8 @@ def plain(notebook: NotebookNode) -> NotebookNode:
     for number, cell in enumerate(drawn, start=1):
         figure, label = cell.metadata.mystnb.figure, f"Figure {number}"
         texts[f"{{numref}}`{figure.get('name')}`"] = label
-        caption = v4.new_markdown_cell(f"**{label}.** {figure.caption}", id=f"{cell.id}-caption")
+        told = f"**{label}.** {figure.get('caption', '')}"
+        caption = v4.new_markdown_cell(told, id=f"{cell.id}-caption")
         result.cells.insert(result.cells.index(cell) + 1, caption)
     for mark, output in marked(result, "scrapbook"):
         text = ast.literal_eval(output.data[f"{mark.mime_prefix}text/plain"])
@@ -81,17 +82,15 @@ def student(notebook: NotebookNode) -> NotebookNode:
 
 def exercises(notebook: NotebookNode) -> NotebookNode:
     """Return a copy of the section on exercises alone; without cells, if there is none."""
-    result, within = copy.deepcopy(notebook), False
+    result, heading = copy.deepcopy(notebook), ""
     told, result.cells = result.cells, []
     for cell in told:
         if cell.cell_type == "markdown":
-            texts, cell.source = re.split(r"^(## .*)\n?", cell.source, flags=re.MULTILINE), ""
-            for text in texts:
-                if text.startswith("## "):
-                    within = text == "## Exercises"
-                elif within:
-                    cell.source += text.strip()
-        if cell.source if cell.cell_type == "markdown" else within:
+            begun = f"## {heading}\n{cell.source}"
+            _, *parts = re.split(r"^## (.*)\n?", begun, flags=re.MULTILINE)
+            heading, texts = parts[-2], zip(parts[::2], parts[1::2], strict=True)
+            cell.source = "".join(text.strip() for name, text in texts if name == "Exercises")
+        if cell.source if cell.cell_type == "markdown" else heading == "Exercises":
             result.cells.append(cell)
     return result
 

@@ -10,7 +10,7 @@ import io
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
@@ -80,9 +80,8 @@ def number(name: str, value: float, unit: str = "", standard_error: float | None
     name = re.sub(r"[^a-z0-9]+", "_", name.lower())
     _check_name("number", name)
     # Twelve digits: those that follow hang on the processor.
-    plain = Number(float(f"{value:.12g}"), unit)
-    if not (standard_error is None or pd.isna(standard_error)):
-        plain = replace(plain, standard_error=float(f"{standard_error:.12g}"))
+    error = None if pd.isna(standard_error) else float(f"{standard_error:.12g}")
+    plain = Number(float(f"{value:.12g}"), unit, error)
     for found in (plain.value, plain.standard_error or 0.0):
         check(math.isfinite(found), f"recorded number {name!r} must be finite", found)
     glue(name, plain, display=False)

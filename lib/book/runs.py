@@ -56,8 +56,9 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
         # Pages go first and come last: where one is, all that it shows is there.
         for folder in shown:
             _begin(book.runs / folder)
-        for but in (shutil.ignore_patterns("*.html"), None):
-            shutil.copytree(html, book.runs, False, but, os.replace, dirs_exist_ok=True)
+        if html.is_dir():  # or else the renderer has crashed
+            for but in (shutil.ignore_patterns("*.html"), None):
+                shutil.copytree(html, book.runs, False, but, os.replace, dirs_exist_ok=True)
     return problems
 
 
@@ -153,7 +154,8 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     for name in names:
         check_known("run", name, records)
     runs = [records[name] for name in names]
-    where, figures = book.runs / folder_name("comparison", *names), dict[str, list[Any]]()
+    where = book.runs / folder_name("comparison", *",".join(names).split(","))
+    figures: dict[str, list[Any]] = {}
     _begin(where)
     for place, (name, run) in enumerate(zip(names, runs, strict=True), start=1):
         executed, _ = read_notebook(book.runs / name / f"{run['notebook']}.ipynb")
@@ -165,8 +167,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
                 figure = about.figure.get("name", cell.id)  # none where it makes several pages
                 file = f"{figure}-{place}.{'svg' if svg else 'png'}"
                 write_bytes(where / file, svg.encode() or b64decode(png))
-                shown = (place, file, about.figure.caption, about.image.alt)
-                figures.setdefault(figure, []).append(shown)
+                figures.setdefault(figure, []).append((place, file, about))
     pages = [name for name in names if (book.runs / name / "index.html").exists()]
     text = TEMPLATES.get_template("comparison.md").render(
         names=names, runs=runs, figures=figures, pages=pages

@@ -78,7 +78,7 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     """
     below, place = f"R² below {floor:g}".replace("-", "−"), "place by the criterion, 1 is picked"
     shown = table.melt("R²", var_name="panel", ignore_index=False)
-    shown[place] = shown.groupby("panel", sort=False)["value"].rank(method="first")
+    shown[place] = shown.groupby("panel")["value"].rank(method="first")
     family = shown.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
     shown["series"] = family.where(shown["R²"] >= floor, below)
     shown = pd.concat([shown, shown[shown[place] == 1].assign(series="picked")])

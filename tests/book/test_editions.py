@@ -1,6 +1,8 @@
 """An edition is refused in one sentence before anything runs, or gives every value."""
 
+import re
 import shlex
+import shutil
 
 import pytest
 import yaml
@@ -76,7 +78,7 @@ def test_an_edition_owns_its_pages_their_order_and_parts(tiny_book):
 
 def test_an_edition_like_another_changes_parameters_alone(tiny_book):
     (tiny_book.prose / "start.md").write_text("# Start")
-    tiny_book.add_edition("course", COURSE)
+    tiny_book.add_edition("course", COURSE + "parameters: {sums: {n: 4}}")
     tiny_book.add_edition(
         "few", "about: Few.\nlike: course\nparameters: {large: {n: 10}, sums: {title: S}}"
     )
@@ -84,7 +86,7 @@ def test_an_edition_like_another_changes_parameters_alone(tiny_book):
     assert few.contents() == course.contents()
     assert (few.name, few.title, few.about) == ("few", "One lecture", "Few.")
     assert few.runs["large"].values == {"n": 10, "title": "Sum"}
-    assert few.runs["sums"].values == {"n": 3, "title": "S"}
+    assert few.runs["sums"].values == {"n": 4, "title": "S"}, "both what they share and its own"
     assert few.runs["sums"].output == tiny_book.page("sums", "few")
 
 
@@ -96,9 +98,11 @@ def test_a_run_of_ones_own_is_named_by_what_differs(tiny_book):
 
     assert folder(n=3) == "sums"
     assert folder(title="Total", n=4) == "sums,n=4,title=Total"
-    said = [folder(title=title) for title in ("a b", "a/b", "../b", "x" * 500, "x" * 501)]
+    said = [folder(title=title) for title in ("a b", "a/b", "../b", "é", "x" * 500, "x" * 501)]
     assert len(set(said)) == len(said), "what a name cannot say, a digest tells apart"
-    assert all("/" not in name and " " not in name and len(name) < 120 for name in said)
+    assert all(re.fullmatch(r"[\w.,=-]{,119}", name, re.ASCII) for name in said)
+    tiny_book.add_notebook("sums", "title: str = 'Sum'\nn: int = 3")
+    assert folder(title="a,n=4") != folder(title="a", n=4) == "sums,title=a,n=4"
 
 
 @pytest.mark.parametrize("value", ["5", 5, "None", None, "five", "[1]", [1, None], "it's"])
@@ -108,6 +112,12 @@ def test_the_command_of_a_run_repeats_its_value(tiny_book, value):
     typed = shlex.split(run.command)[-1]
     again = Run(run.notebook, values={"key": typed}, book=tiny_book, as_text=True)
     assert again.values == run.values and again.page == run.page
+
+
+def test_a_notebook_from_elsewhere_is_called_by_its_path(tiny_book):
+    path = shutil.move(tiny_book.notebook("sums"), tiny_book.root / "mine.ipynb")
+    run = Run(tiny_book.notebook(str(path)), book=tiny_book)
+    assert run.command == f"python -m lib run {path}"
 
 
 def test_a_number_and_its_text_have_runs_of_their_own(tiny_book):

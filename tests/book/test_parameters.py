@@ -88,6 +88,7 @@ def test_a_cell_that_breaks_the_rules_is_refused(source, message):
         ("bool", "False", False),
         ("str", "10_000", "10_000"),
         ("str", "None", "None"),
+        ("str", "'quoted'", "'quoted'"),
         ("str | None", "Full-time studies", "Full-time studies"),
         ("str | None", "None", None),
         ("str | None", "null", None),
@@ -244,6 +245,10 @@ def test_source_of_a_value_means_the_value(value):
     assert eval(as_source(value)) == value
 
 
+def test_thousands_are_apart_in_numbers_of_five_digits():
+    assert [as_source(n) for n in (9_999, 10_000, 1e4)] == ["9999", "10_000", "10000.0"]
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -262,5 +267,5 @@ def test_a_list_as_typed_is_read_as_the_list(value):
 
 
 def test_a_list_is_typed_without_quotes_within_quotes():
-    typed = shlex.join(["-p", "levels", as_typed(["ipw-lr", "Evening course"])])
-    assert typed == """-p levels '["ipw-lr", "Evening course"]'"""
+    typed = shlex.join(["-p", "levels", as_typed(["ipw-lr", "Étude du soir"])])
+    assert typed == """-p levels '["ipw-lr", "Étude du soir"]'"""

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from lib import ROOT
-from lib.book import runs
+from lib.book import rendering, runs
 from lib.book.editions import Run
 from lib.book.running import execute, why_stale
 from lib.book.runs import compare, curves, find_runs, show, sweep
@@ -200,9 +200,9 @@ def test_a_comparison_has_figures_of_either_kind(book, pair, monkeypatch):
     for run, data in zip(pair, [both, {"image/png": image}], strict=True):
         executed = nbformat.read(run.output, 4)
         shown = nbformat.v4.new_output("execute_result", data)
-        for figure in ({"name": "fig-total", "caption": "Totals."}, {"caption": "No name."}):
-            about = {"mystnb": {"figure": figure, "image": {"alt": "A line."}}}
-            cell = nbformat.v4.new_code_cell(outputs=[shown], metadata=about, id=f"n{len(figure)}")
+        told = {"figure": {"name": "fig-total", "caption": "Totals."}, "image": {"alt": "A line."}}
+        for figure, about in (("fig", {"mystnb": told}), ("bare", {"mystnb": {"figure": {}}})):
+            cell = nbformat.v4.new_code_cell(outputs=[shown], metadata=about, id=figure)
             executed.cells.append(cell)
         nbformat.write(executed, run.output)
     given = {}
@@ -211,10 +211,22 @@ def test_a_comparison_has_figures_of_either_kind(book, pair, monkeypatch):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
         "fig-total-1.svg": drawing.encode(),
         "fig-total-2.png": b"points",
-        "n1-1.svg": drawing.encode(),
-        "n1-2.png": b"points",
+        "bare-1.svg": drawing.encode(),
+        "bare-2.png": b"points",
     }
-    assert 'src="fig-total-1.svg"' in given["pages"][folder.name]
+    shown = 'src="fig-total-1.svg" alt="A line."><figcaption>Run 1. Totals.</figcaption>'
+    assert shown in given["pages"][folder.name]
+
+
+def test_what_a_renderer_says_that_crashes_is_told(book, monkeypatch):
+    page = book.runs / "totals" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("of another time")
+    crashed = subprocess.CompletedProcess([], 1, "", "Traceback:\nMemoryError\n")
+    monkeypatch.setattr(rendering.subprocess, "run", lambda *_, **__: crashed)
+    problems = show(book, pages={"totals": "# Totals"})
+    assert problems == ["rendering: Traceback:", "rendering: MemoryError"]
+    assert not page.exists()
 
 
 def spoiled(record: dict) -> list:

@@ -62,6 +62,8 @@ def test_coverage_is_a_percentage_with_its_monte_carlo_interval():
     assert tick_labels(figure.axes[0]) == ["S-learner"]
     shown = {c.get_label(): c for c in figure.axes[0].containers}
     assert list(shown) == ["γ = 0", "γ = 1"]
+    assert shown["γ = 1"][0].get_xdata().tolist() == [99]
+    assert set(figure.axes[0].lines[0].get_xdata()) == {95}, "what is promised"
     (ranges,) = shown["γ = 1"][2]
     ((start, end),) = [segment[:, 0] for segment in ranges.get_segments()]
     assert (start, end) == pytest.approx((99 - 19.6, 100), abs=0.01)
@@ -73,8 +75,10 @@ def test_an_unknown_metric_is_refused(metrics):
 
 
 def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
-    table = pd.DataFrame({"subjects": [50, 90, 2], "sampled": [1.0, 2.0, 9_000.0]})
-    table = table.assign(**{"standard error": [0.1, 0.2, np.nan]}, mine=[1.5, np.nan, 3.0])
+    table = pd.DataFrame({"subjects": [30, 90, 2], "sampled": [1.0, 2.0, 9_000.0]})
+    table = table.set_axis([7, 8, 9]).assign(
+        **{"standard error": [0.1, 0.2, np.nan]}, mine=[1.5, np.nan, 3.0]
+    )
     figure = plots.by_group(table, "level", {"mine": "My learner"})
     assert message(figure) == "Sampled effects by level: from 1 to 2 dollars"
     (axes,) = figure.axes
@@ -83,6 +87,7 @@ def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
         "sampled truth",
     ]
     assert -10 < axes.get_ylim()[0] < 0.8 and 2.4 < axes.get_ylim()[1] < 10
+    assert dots(axes)["My learner"][0] == [7, 1.5]
     (ranges,) = axes.containers[1][2]
     np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.1 * NORMAL, 1 + 0.1 * NORMAL])
     assert axes.get_xlabel() == "level" and axes.get_ylabel() == "mean effect, US dollars"
@@ -116,6 +121,7 @@ def test_regrets_are_those_of_every_study_and_their_means():
     assert message(figure) == "Least is lost by R-loss, most by plug-in"
     (axes,) = figure.axes
     assert tick_labels(axes) == ["R-loss", "plug-in"]
+    assert set(axes.lines[0].get_xdata()) == {0}, "nothing is lost"
     found = dots(axes)
     np.testing.assert_allclose(found["mean, 95 % interval"], [[0.15, -0.15], [0.4, 0.85]])
     assert found["one study"] == [[0.1, 0.15], [0.3, 1.15], [0.2, 0.15], [0.5, 1.15]]
