@@ -129,15 +129,16 @@ def sweep(name: str, words: tuple[str, ...], workers: int) -> list[str]:
     from lib.book.editions import Book
     from lib.book.runs import sweep
 
-    given: list[tuple[str, list[str]]] = []
-    for before, word in zip(["", *words], words, strict=False):
-        if before in ("-p", "--parameter"):
-            given.append((word, []))
-        elif word not in ("-p", "--parameter"):
+    given: list[list[str]] = []
+    for word in words:
+        if word in ("-p", "--parameter"):
+            given.append([])
+        else:
             check(bool(given), "a value must follow -p and the name of a parameter", word)
-            given[-1][1].extend(_range(word))
-    check(bool(given), "a sweep needs a parameter, as -p seed 1..20", list(words))
-    folder, problems = sweep(name, _once(given), workers, Book())
+            given[-1] += _range(word)
+    check(bool(given and all(given)), "a sweep needs a parameter, as -p seed 1..20", list(words))
+    grid = _once([(parameter, values) for parameter, *values in given])
+    folder, problems = sweep(name, grid, workers, Book())
     if folder:
         print(f"the page is {folder / 'index.html'}")
     return problems

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lib.book import rendering
+from lib.book import building, rendering
 from lib.book.building import build, status_table
 from lib.book.editions import load_edition
 from lib.book.running import run_page, why_stale, write_record
@@ -140,8 +140,12 @@ def test_what_is_typed_is_text_on_the_page_its_box_and_the_status_page(tiny_book
     assert 0 < box.index('value="2"') < box.index("</form>") < box.index("</details>")
 
 
-def test_the_status_table_shows_the_last_good_run_and_the_failure_since(summed):
-    assert "| complete |" in status_table(summed)
+def test_the_status_table_shows_the_last_good_run_and_the_failure_since(summed, monkeypatch):
+    ours = building.versions()
+    monkeypatch.setattr(building, "versions", lambda: ours | {"numpy": "0.1"})
+    table = status_table(summed)
+    assert "| complete |" in table
+    assert f"| numpy | 0.1, {ours['numpy']} |\n" in table, "of now, and of the pages"
     summed.runs["total"].failed.write_text("{}")
     assert "**failed since**; this is the last good run" in status_table(summed)
 

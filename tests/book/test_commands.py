@@ -87,6 +87,10 @@ def test_each_command_has_help(command, capsys):
         (["sweep", "sums", "-p", "n"], "error: parameter 'n' needs a value at least: found []"),
         (["sweep", "sums"], "error: a sweep needs a parameter, as -p seed 1..20: found []"),
         (
+            ["sweep", "sums", "-p", "n", "1", "-p"],
+            "error: a sweep needs a parameter, as -p seed 1..20: found ['-p', 'n', '1', '-p']",
+        ),
+        (
             ["sweep", "sums", "n", "1"],
             "error: a value must follow -p and the name of a parameter: found 'n'",
         ),
@@ -204,6 +208,23 @@ def test_book_says_what_it_did(book, capsys):
         "  n: int = 5  # terms (default: 3)",
         "  title: str = 'Sum'",
     ]
+
+
+def test_book_and_sheets_say_where_they_are(book, monkeypatch, capsys):
+    index = book.built / "default" / "index.html"
+    outcome = building.Outcome(["a"], ["b", "c"], ["a: cell 1 of 1: Ouch"], index)
+    monkeypatch.setattr(building, "build", lambda *_, **__: outcome)
+    monkeypatch.setattr(building, "make_sheets", lambda edition: ([index.parent], []))
+    assert main(["book"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "pages run: 1, up to date: 2, problems: 1; 0 s\n"
+    assert shown.err == "error: a: cell 1 of 1: Ouch\n"
+    index.parent.mkdir(parents=True)
+    index.touch()
+    assert main(["book"]) == 1
+    assert capsys.readouterr().out.endswith(f"s\nthe book is at {index}\n")
+    assert main(["sheets"]) == 0
+    assert capsys.readouterr().out == f"the sheets are at {index}\n"
 
 
 def test_an_interrupt_is_one_line(book, monkeypatch, capsys):

@@ -97,6 +97,7 @@ def test_other_dropdowns_are_left_to_students():
         ("pearl2009causality", "Pearl", 2009, "10.1017/CBO9780511803161"),
         ("maasch2025compositional", "Maasch et al.", 2025, "10.48550/arXiv.2503.04556"),
         ("curth2023insights", "Curth and van der Schaar", 2023, None),
+        ("peters2017elements", "Peters et al.", 2017, None),
     ],
 )
 def test_citations_read_as_text(key, authors, year, link):

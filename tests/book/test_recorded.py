@@ -107,7 +107,7 @@ def test_it_is_read_as_it_was_under_a_label_that_says_how_it_came_to_be(kept):
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
     said = found._repr_markdown_()
     assert said.startswith("Another run, n = 50\u202f000, recorded 20")
-    assert ": `python -m lib run marks -p n_samples 50_000` repeats it, in " in said
+    assert re.search(r": `python -m lib run marks -p n_samples 50_000` repeats it, in \d+ s", said)
     both = pd.concat({"this run": table, **found}, axis=1)
     assert list(both.columns.get_level_values(0).unique()) == ["this run", label]
 
@@ -129,6 +129,13 @@ def test_a_changed_or_damaged_file_is_refused(kept):
     path.with_name("run.json").write_text('{"tables": ')
     with pytest.raises(InputError, match=r"shares.csv cannot be read: "):
         recorded.recorded("big", "shares")
+
+
+def test_an_index_that_only_counts_rows_is_not_kept(monkeypatch):
+    marks = []
+    monkeypatch.setattr(recorded, "display", lambda _, metadata: marks.append(metadata))
+    record("steps", pd.DataFrame({"n": [1]}))
+    assert marks[0]["recorded"]["text/csv"] == "n\n1\n"
 
 
 @pytest.mark.parametrize("name", ["Shares", "../shares", "a b", "", "shares\n"])
@@ -155,7 +162,9 @@ def test_a_standard_error_may_be_missing_but_not_infinite(monkeypatch):
     found = {}
     monkeypatch.setattr(recorded, "glue", lambda name, one, display: found.update({name: one}))
     number("Error of ipw-lr", np.float32(2), "US dollars", pd.Series([2.0]).sem())
-    assert found == {"error_of_ipw_lr": Number(2.0, "US dollars")}
+    number("b", 1 / 3, standard_error=2 / 3)
+    twelve = Number(0.333333333333, standard_error=0.666666666667)
+    assert found == {"error_of_ipw_lr": Number(2.0, "US dollars"), "b": twelve}
     with pytest.raises(InputError, match=r"^recorded number 'x' must be finite: found inf$"):
         number("x", 1.0, standard_error=math.inf)
 

@@ -102,7 +102,8 @@ def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, m
     data.parent.mkdir()
     data.write_text("age\n")
     assert why_stale(run) == "data changed"
-    data.unlink()
+    data.rename(data.with_name("speed.json"))
+    assert why_stale(run) is None, "what a measurement writes goes into no page"
 
     monkeypatch.setattr(running, "versions", lambda: {"numpy": "0"})
     assert why_stale(run) == "versions changed"

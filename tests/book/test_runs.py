@@ -180,6 +180,17 @@ def test_curves_average_over_seeds_and_state_intervals_of_95_per_cent():
     ]
 
 
+def test_curves_of_words_have_rows_and_a_colour_for_each_other_value():
+    table = pd.DataFrame({"arm": [*"abab"], "n": [1, 1, 2, 2], "most": 9, "number": "a_sum"})
+    table = table.assign(value=[1.0, 2.0, 3.0, 4.0], unit="", standard_error=None)
+    figure = curves(table, ["arm", "n", "most"])
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+    assert axes.get_title("left") == "a sum"
+    drawn = {one.get_label(): one[0].get_xdata().tolist() for one in axes.containers}
+    assert drawn == {"n = 1": [1, 2], "n = 2": [3, 4]}
+
+
 def test_a_comparison_says_what_differs_in_and_out(book, pair):
     folder, problems = compare([run.page for run in pair], book)
     assert problems == []
@@ -207,7 +218,10 @@ def test_a_comparison_has_figures_of_either_kind(book, pair, monkeypatch):
         nbformat.write(executed, run.output)
     given = {}
     monkeypatch.setattr(runs, "show", lambda *_, **options: given.update(options) or [])
+    (pair[1].output.parent / "index.html").touch()
     folder, _ = compare([run.page for run in pair], book)
+    assert f"1. {pair[0].page}, begun" in given["pages"][folder.name]
+    assert '2. <a href="../totals%2Cn%3D103%2Cseed%3D2/index.html">' in given["pages"][folder.name]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
         "fig-total-1.svg": drawing.encode(),
         "fig-total-2.png": b"points",
