@@ -107,9 +107,7 @@ class Kernel(psutil.Process):
                 return None
         return 0
 
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Say how it ended; Jupyter asks when it has."""
-        return self.poll()
+    wait = poll  # for Jupyter asks how it ended when it has
 
     def send_signal(self, sig: int) -> None:
         """Send a signal, which, as for a child, is none to a process that has ended since."""

@@ -15,7 +15,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import EllipsisType
 from typing import Any, Literal, Optional, Union
 
 import nbformat
@@ -34,8 +33,8 @@ def _type(node: ast.expr) -> Any:
     match node:
         case ast.Name(name) if name in _TYPES:
             return _TYPES[name]
-        case ast.Constant(None) | ast.Constant(EllipsisType()):
-            return node.value
+        case ast.Constant(value) if value is None or value is ...:
+            return value
         case ast.Tuple(parts):
             return tuple(map(_type, parts))
         case ast.Subscript(ast.Name("Literal"), values):

@@ -23,7 +23,7 @@ import yaml
 
 from lib import ROOT
 from lib.book.editions import BOOK, Book, Run
-from lib.book.parameters import as_source, as_typed, read_notebook
+from lib.book.parameters import as_source, read_notebook
 from lib.book.reading import TERM, cited, plain, student
 from lib.book.recorded import Number
 from lib.book.running import read_record
@@ -57,7 +57,7 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.filters |= {"source": as_source, "typed": as_typed, "number": lambda one: Number(**one)}
+TEMPLATES.filters |= {"source": as_source, "number": lambda one: Number(**one)}
 TEMPLATES.filters |= {"code": code, "fenced": fenced}
 TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 

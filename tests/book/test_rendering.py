@@ -64,16 +64,17 @@ def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
     assert other == download == "# A \\1 & more\n{n}"
 
 
-def test_imports_are_folded_on_the_page_and_not_in_downloads(tiny_book):
-    path = tiny_book.notebook("sums")
+def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_book):
+    path = tiny_book.add_notebook("sums", "n: int | str = 5")
     notebook = nbformat.read(path, 4)
     notebook.cells.append(nbformat.v4.new_code_cell("import math", metadata={"tags": ["imports"]}))
     nbformat.write(notebook, path)
-    run = Run(path, tiny_book.page("sums"), {}, book=tiny_book)
+    run = Run(path, tiny_book.page("sums"), {"n": "5"}, book=tiny_book)
     run_page(run)
     site = Site(tiny_book.built, "", book=tiny_book)
     site.add("sums", run, "a test")
-    page = nbformat.reads(site.pages["sums.ipynb"], 4).cells[-1]
+    _, _, box, page = nbformat.reads(site.pages["sums.ipynb"], 4).cells
+    assert 'value="&#39;5&#39;" data-default="5"' in box.source, "as the command wants it"
     assert page.source == "import math"
     assert page.metadata["tags"] == ["hide-input"]
     assert page.metadata["mystnb"]["code_prompt_show"] == "Imports"
