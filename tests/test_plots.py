@@ -257,6 +257,8 @@ def test_ordered_levels_keep_their_order_and_many_levels_are_summed_up(adult):
 
 def test_histograms_of_two_cohorts_share_their_bins(adult):
     figure = plots.histograms({"all": adult, "half": adult[::2]}, ["age"], "Age")
+    assert figure.axes[0].get_ylabel() == "%"
+    assert {line.get_drawstyle() for line in figure.axes[0].lines} == {"steps-post"}
     outlines = [line.get_xydata() for line in figure.axes[0].lines]
     assert len(outlines) == len(figure.axes[0].collections) == 2  # each with a shade
     for outline in outlines:
@@ -371,9 +373,9 @@ def test_a_cycle_and_an_unknown_variable_are_refused(graph):
 
 
 def test_trajectories_are_means_quantiles_and_shares(world):
-    figure = plots.trajectories({"seen": world}, {"income": None, "studies": "Full-time"})
+    figure = plots.trajectories({"seen": world}, {"studies": "Full-time", "income": None})
     assert message(figure) == "The same subjects: the worlds do not differ"
-    income, studies = figure.axes
+    studies, income = figure.axes
     assert income.lines[0].get_ydata().tolist() == [20.0, 10.0, 40.0]
     assert studies.lines[0].get_ydata().tolist() == [0.0, 50.0, 0.0]
     band = income.collections[0].get_paths()[0].vertices[:, 1]

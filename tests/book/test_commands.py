@@ -12,7 +12,8 @@ import pytest
 
 from lib import ROOT
 from lib.__main__ import main
-from lib.book import building, editions, runs
+from lib.book import building, editions, running, runs
+from lib.errors import InputError
 from lib.scm import Simulator, Specification
 
 RECORDS = """\
@@ -193,6 +194,16 @@ def test_a_failed_run_exits_with_one_and_shows_where_to_look(book, capsys):
     failed = book.runs / "broken" / "broken.failed.ipynb"
     assert f"the notebook as it failed is {failed}\n" in shown.err
     assert failed.exists()
+
+
+def test_where_no_notebook_was_written_none_is_shown(book, monkeypatch, capsys):
+    def full(*_):
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr(running, "run_page", full)
+    assert main(["run", "sums"]) == 1
+    said = "sums: started, 1 of 1\nsums: FAILED\nerror: the disk is full\n"
+    assert capsys.readouterr().err == said
 
 
 def test_book_says_what_it_did(book, capsys):
