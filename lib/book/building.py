@@ -146,7 +146,7 @@ def keep(
             continue
         folder = book.recorded / made.name / run.page
         files = _files(run, folder)
-        for path in sorted({*files, *folder.glob("*")}):
+        for path in sorted({*files, *folder.glob("[!.]*")}):  # nothing that is half written
             kept, fresh = path.read_text("utf-8") if path.exists() else "", files.get(path, "")
             if path.suffix == ".csv":
                 lines = zip_longest(kept.splitlines(), fresh.splitlines(), fillvalue="")

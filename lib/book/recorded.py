@@ -127,5 +127,6 @@ def recorded(
         label = f"recorded {run['date']}"
         if "-p n_samples " in run["command"]:  # not what this notebook takes anyway
             label = f"n = {number_text(run['parameters']['n_samples'])}, {label}"
-        found[label] = table
+        # Where two editions would be called the same, the second one is named.
+        found[f"{label}, {path.parts[-3]}" if label in found else label] = table
     return found

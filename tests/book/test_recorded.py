@@ -195,6 +195,8 @@ def test_a_name_stands_for_one_table(book):
 
 
 def test_a_fresh_run_is_compared_table_by_table(kept):
+    left = f"paper/big/.partial.{2**31 - 1}.12345678.shares.csv"  # by a process that was killed
+    (kept.recorded / left).write_text("who,")
     assert keep("paper", write=False, book=kept) == ({"big/shares": None}, [])
     # The seventh digit does not count.
     kept.add_notebook(
@@ -323,6 +325,8 @@ def test_nothing_is_kept_of_a_page_at_its_defaults(kept):
 def test_a_page_reads_what_every_edition_has_recorded(kept):
     path = recorded.RECORDED / "paper" / "big"
     shutil.copytree(path, recorded.RECORDED / "later" / "big")
+    (label, _), (other, _) = recorded.recorded("big", "shares").items()
+    assert other == f"{label}, paper", "two that were recorded in a day"
     run = json.loads((path / "run.json").read_text())
     later = recorded.RECORDED / "later" / "big" / "run.json"
     later.write_text(json.dumps(run | {"date": "2031-02-03"}))
