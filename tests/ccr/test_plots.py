@@ -40,8 +40,14 @@ def test_every_edge_is_drawn_and_written_on(chain, quantities):
     left, right = figure.axes
     assert plt.get_fignums() == []
     assert dict(plt.rcParams) == before
-    circles = [sum(isinstance(p, plt.Circle) for p in axes.patches) for axes in figure.axes]
+    assert [axes.get_title() for axes in figure.axes] == ["causal graph", "cut tree"]
+    rings = [
+        [p.get_edgecolor() for p in axes.patches if isinstance(p, plt.Circle)]
+        for axes in figure.axes
+    ]
+    circles = [len(colours) for colours in rings]
     assert circles == [chain.n_nodes, len(chain.cut_tree)]
+    assert rings[0].count(rings[1][0]) == len(chain.cut_tree), "cutpoints stand out"
     n_arrows = [len(axes.patches) - n for axes, n in zip(figure.axes, circles, strict=True)]
     assert n_arrows == [chain.graph.number_of_edges(), len(chain.quantities)]
     written = {text.get_text() for text in right.texts}
@@ -68,6 +74,8 @@ def test_bars_of_responses_fill_the_whole(quantities):
     pairs = [f"{cause} → {effect}" for cause, effect in quantities.index]
     assert [label.get_text() for label in axes.get_yticklabels()] == pairs
     assert widths.sum(axis=0) == pytest.approx(100)
+    starts = np.array([bar.get_x() for bar in axes.patches]).reshape(3, len(quantities))
+    assert starts[1:] == pytest.approx(widths.cumsum(axis=0)[:2]), "one after the other"
     assert widths[1] == pytest.approx(100 * quantities["PNS"].to_numpy())
 
 

@@ -32,6 +32,7 @@ def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
     for left, right in (figure.axes[:2], figure.axes[2:]):
         assert [label.get_text() for label in left.get_yticklabels()] == ["T-learner", "ipw"]
         assert left.get_ylim() == right.get_ylim() and not right.get_yticklabels(), "named once"
+    assert all(set(axes.lines[0].get_xdata()) == {0} for axes in figure.axes), "a line at 0"
     means = curve(table, "error").loc["MAR"] / 1_000
     for level, container in zip((0.0, 0.5), figure.axes[1].containers, strict=True):
         assert container.get_label() == f"share hidden: {level:g}"
