@@ -150,9 +150,8 @@ def keep(
             kept, fresh = path.read_text("utf-8") if path.exists() else "", files.get(path, "")
             if path.suffix == ".csv":
                 lines = zip_longest(kept.splitlines(), fresh.splitlines(), fillvalue="")
-                odd = next((pair for pair in lines if pair[0] != pair[1]), None)
-                said = odd and "kept {!r}, found {!r}".format(*odd)
-                differences[f"{run.page}/{path.stem}"] = said
+                odd = (f"kept {one!r}, found {other!r}" for one, other in lines if one != other)
+                differences[f"{run.page}/{path.stem}"] = next(odd, None)
             if write and fresh:
                 writable(folder)
                 write_text(path, fresh)
