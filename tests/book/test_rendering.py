@@ -62,6 +62,9 @@ def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
     own, other, download = headings
     assert own == "# sums\n{n}"
     assert other == download == "# A \\1 & more\n{n}"
+    nbformat.write(nbformat.v4.new_notebook(), run.output)
+    site.add("empty", run, "a test")
+    assert "Run this page" in site.pages["empty.ipynb"]
 
 
 def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_book):
