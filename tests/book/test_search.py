@@ -99,9 +99,10 @@ def test_section_without_a_heading_belongs_to_the_one_around_it():
 def test_words_of_neighbouring_cells_are_not_joined():
     row = "<tr><th>lamp</th><td>north</td><td>1,250</td></tr><tr><td>so<b>uth</b></td></tr>"
     page = (
-        f"<section id='a'><h2>One</h2><table>{row}</table><dl><dt>a</dt><dd>b</dd></dl></section>"
+        f"<section id='a'><h2>One</h2><table>{row}</table><dl><dt>a</dt><dd>b</dd></dl>"
+        "<pre><span>print</span><span>(1)</span></pre></section>"
     )
-    assert sections(page)[0]["text"] == "lamp north 1,250 south a b"
+    assert sections(page)[0]["text"] == "lamp north 1,250 south a b print(1)"
 
 
 def test_page_without_sections_has_none():
