@@ -85,7 +85,7 @@ def test_every_section_is_written_with_its_address(rendered):
 
 def test_text_has_tables_and_captions_but_neither_scripts_nor_the_sections_below(rendered):
     coast, lamps, ships = (one["text"] for one in written(rendered))
-    assert "hidden" not in coast
+    assert "hidden" not in coast and "module: N = 50{,}000. " in coast
     assert "ships" not in lamps and "back-door" not in lamps
     assert "A lamp that is lit" in ships and "north 1,250 south 12" in ships
     assert "frac" not in ships and ships.endswith("…")
