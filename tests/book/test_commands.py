@@ -317,6 +317,7 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
         (["-n", "many"], "Invalid value for '-n': 'many' is not a valid integer range."),
         (["-n", "5", "--horizon", "0"], "Invalid value for '--horizon': 0 is not in the range"),
         (["-n", "5", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0."),
+        (["-n", "5", "--fit-seed", "-1"], "Invalid value for '--fit-seed': -1 is not in the range"),
         ([], "Missing option '-n'."),
         (["-n", "5", "-o", "none/out.parquet"], "folder of the output must exist: found '/"),
         (["-n", "5", "-o", "out.csv"], "output must end with .parquet: found 'out.csv'"),
