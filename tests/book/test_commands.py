@@ -1,6 +1,7 @@
 """The command line answers plainly, with the right exit status, and never with a traceback."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -153,7 +154,7 @@ def test_run_writes_a_notebook_and_its_record(book, unrendered):
     assert not any((book.root / "elsewhere").iterdir())
 
 
-def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys):
+def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys, monkeypatch):
     page = book.runs / "sums,n=1000" / "index.html"
     assert main(["run", "sums", "-p", "n", "1_000"]) == 0
     shown = capsys.readouterr()
@@ -164,6 +165,10 @@ def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys):
     assert main(["run", "sums", "-p", "n", "1000"]) == 0
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == (f"the page is {page}\n", "")
+    os.utime(page, (0, 0))  # older than the run, which was interrupted before its page was made
+    monkeypatch.setattr(runs, "show", lambda *_: ["it was rendered"])
+    assert main(["run", "sums", "-p", "n", "1000"]) == 1
+    assert capsys.readouterr().err == "error: it was rendered\n"
 
 
 def test_a_sweep_and_a_comparison_say_where_their_page_is(book, unrendered, capsys):
