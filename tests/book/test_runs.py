@@ -14,7 +14,7 @@ import pytest
 from lib import ROOT
 from lib.book import rendering, runs
 from lib.book.editions import Run
-from lib.book.running import execute, why_stale
+from lib.book.running import execute, why_stale, write_record
 from lib.book.runs import compare, curves, find_runs, show, sweep
 from lib.errors import InputError
 
@@ -199,7 +199,7 @@ def test_a_comparison_says_what_differs_in_and_out(book, pair):
     assert "200.00 ± 0.50 apples" in page and "206.00 ± 0.50 apples" in page
     # 6 / sqrt(0.5² + 0.5²) = 8.5
     assert "<td>+6</td>" in page and "<td>+8.5</td>" in page
-    with pytest.raises(InputError, match="run 'moon' is unknown: expected one of totals,n=103"):
+    with pytest.raises(InputError, match=r"run 'moon' is unknown: expected one of totals,n=10[03]"):
         compare(["totals,n=100,seed=2", "moon"], book)
     with pytest.raises(InputError, match="two runs at least"):
         compare([pair[0].page, str(pair[0].output.parent)], book)
@@ -266,6 +266,15 @@ def test_a_damaged_record_is_as_none(book, unrendered):
     path.write_text(whole)
     (path.parent / "zzz.json").write_text("{}")
     assert list(find_runs(book)) == ["totals"]
+
+
+def test_the_latest_run_stands_first(book):
+    for folder, day in {"a": 1, "c": 3, "b": 2}.items():
+        path = book.runs / folder / "sums.json"
+        path.parent.mkdir(parents=True)
+        path.with_suffix(".ipynb").touch()
+        write_record(path, {"started": f"2026-11-0{day}T10:00:00+00:00"})
+    assert list(find_runs(book)) == ["c", "b", "a"]
 
 
 def test_where_all_records_are_damaged_the_list_says_that_there_is_none(book):
