@@ -159,7 +159,7 @@ def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys, monke
     assert main(["run", "sums", "-p", "n", "1_000"]) == 0
     shown = capsys.readouterr()
     assert shown.out == f"the page is {page}\n"
-    assert "sums,n=1000: done in " in shown.err
+    assert "sums,n=1000: done in " in shown.err and shown.err.endswith(" s\nrendering\n")
     assert "Sum 499500" in page.read_text()
     assert 'href="sums%2Cn%3D1000/index.html"' in (book.runs / "index.html").read_text()
     assert main(["run", "sums", "-p", "n", "1000"]) == 0
