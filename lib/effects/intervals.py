@@ -29,6 +29,9 @@ COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
 #: Models whose coefficients solve the equations of :func:`influence`.
 LINEAR = (Ridge, LinearRegression, LogisticRegression)
 
+#: Options of these, or of their kinds, with which coefficients solve other equations.
+OTHERWISE = ("class_weight", "Cs", "l1_ratio", "positive")
+
 #: Of a normal distribution, 95 % lie within as many standard deviations.
 NORMAL = ndtri(0.975)
 
@@ -48,7 +51,8 @@ def influence(
     with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
     The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich.
     """
-    if not (isinstance(model, LINEAR) and model.fit_intercept):
+    other = any(np.any(getattr(model, name, None)) for name in OTHERWISE)
+    if other or not (isinstance(model, LINEAR) and model.fit_intercept):
         return None
     curvature, penalty = np.ones(len(fitted)), getattr(model, "alpha", 0.0)
     if isinstance(model, LogisticRegression):

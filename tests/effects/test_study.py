@@ -37,6 +37,7 @@ def test_only_the_two_arms_are_used_and_numbers_are_standardised_on_them(tables)
     sd = np.std([20, 40, 30])
     np.testing.assert_allclose(study.covariates["age"], (np.array([20, 40, 30]) - 30) / sd)
     assert study.test_covariates["age"][3] == pytest.approx((99 - 30) / sd)
+    assert [*study.test_covariates] == [*study.covariates] == ["age", "sex = F", "sex = M"]
     assert study.covariates["sex = F"].tolist() == [1, 0, 1]
     assert study.difference.tolist() == [10, 9, 8, 7]
 
@@ -164,6 +165,7 @@ def test_missing_covariates_are_counted_not_refused(tables):
     seen = tables[0].assign(age=[np.nan, 1.0, 2.0, np.nan], sex=["F", None, "M", "M"])
     study = read((seen, *tables[1:]))
     assert study.missing == {"age": 1, "sex": 1}
+    assert [*study.covariates] == ["age", "sex = F", "sex = M"], "none says where"
     assert np.isnan(study.covariates["age"][0])
     assert study.covariates.loc[1, ["sex = F", "sex = M"]].isna().all()
 
@@ -179,6 +181,7 @@ def test_missing_covariates_can_be_filled_in(tables):
     assert study.covariates["age missing"].tolist() == [1, 0, 0]
     assert study.covariates.loc[1].tolist() == [0, -1, 1, 0, 0]
     assert (study.test_covariates[["age missing", "sex missing"]] == 0).all(axis=None)
+    assert [*read(tables, impute=True).covariates] == ["age", "sex = F", "sex = M"]
 
 
 def test_one_covariate_that_differs_between_the_arms_is_a_warning(tables):
@@ -244,6 +247,9 @@ def test_levels_that_look_like_numbers_are_levels_if_they_say_so(tables, values)
     levels = pd.Categorical(values)
     study = read([table.assign(x=levels) for table in tables], adjustment=["x"])
     assert list(study.covariates) == [f"x = {k}" for k in sorted(set(values[:3]))]
+    if set(values) == {"1", "2"}:  # text that is nothing but numbers says so, too
+        text = read([table.assign(x=values) for table in tables], adjustment=["x"])
+        pd.testing.assert_frame_equal(text.covariates, study.covariates)
 
 
 def test_numbers_in_a_column_of_objects_are_numbers(tables):

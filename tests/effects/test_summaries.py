@@ -68,6 +68,7 @@ def test_the_best_of_a_study_is_nearest_to_what_it_estimates():
         [errors([1, -5, 2]), errors([-2, 1, 2], name="ipw", estimand="ATE, two arms")]
     )
     found = over_studies(table)
+    assert found["estimator"].unique().tolist() == ["t", "ipw"], "as they came"
     assert of(found)["best"] == pytest.approx([2 / 3, wilson(2 / 3, 3)]), "one of them a tie"
     assert of(found, "ipw", "ATE, two arms")["best"][0] == pytest.approx(2 / 3)
     assert "coverage" not in of(found), "where no interval is stated, none covers"
@@ -96,7 +97,9 @@ def test_one_study_has_no_summary():
 def test_the_spread_of_a_metric_stays_within_what_is_possible():
     rng = np.random.default_rng(0)
     table = errors(1 - rng.exponential(size=1_000)).assign(metric="R²", estimand="CATE")
-    found = spread(table).iloc[0]
+    both = spread(pd.concat([table, table.assign(estimator="s")]))
+    assert both["estimator"].tolist() == ["t", "s"], "as they came"
+    found = both.iloc[0]
     assert found["value"] == pytest.approx(1 - np.log(2), abs=0.1)
     assert found["lower"] == pytest.approx(1 + np.log(0.025), abs=0.4)
     assert found["value"] < found["upper"] < 1
@@ -113,9 +116,13 @@ def test_levels_are_summarised_apart_and_stand_as_they_came():
 
 
 def test_words_have_two_digits_of_the_error():
-    found = in_words(over_studies(errors([1.0, 3.0, -2.0, 6.0])), {"t": "T-learner"})
+    table = errors([1.0, 3.0, -2.0, 6.0], -2, 2)
+    runs = [table, table.assign(lower=np.nan, estimator="ipw")]
+    found = in_words(over_studies(pd.concat(runs)), {"t": "T-learner"})
+    assert found.index.tolist() == [("T-learner", "ATE"), ("ipw", "ATE")], "as they came"
     assert found.loc[("T-learner", "ATE"), "bias"] == "2.0 ± 1.7"
-    assert found.loc[("T-learner", "ATE"), "best"] == "1.00 ± 0.12"
+    assert found["best"].tolist() == ["1.00 ± 0.12"] * 2
+    assert found["width"].tolist() == ["4.00 ± 0.00", ""]
 
 
 def worlds(scales, n_studies=40, seed=0, shared=0.0):
@@ -128,7 +135,7 @@ def worlds(scales, n_studies=40, seed=0, shared=0.0):
         rows += [
             (world, study, name, errors[study, k])
             for study in range(n_studies)
-            for k, name in enumerate("abcd")
+            for k, name in enumerate("badc")
         ]
     return pd.DataFrame(rows, columns=["world", "study", "estimator", "error"])
 
@@ -139,6 +146,10 @@ def test_rankings_agree_as_far_as_scales_do():
     assert found.loc["v", "w"] == pytest.approx(1)
     assert found.loc["v", "u"] == pytest.approx(-1)
     assert (np.diag(found) == pytest.approx(1)) and found.equals(found.T)
+    assert found.index.name == found.columns.name == "world"
+    assert np.isfinite(rank_agreement(worlds({"v": same}, 2))).all(axis=None)
+    with pytest.raises(InputError, match="halves need two studies or more: found 1"):
+        rank_agreement(worlds({"v": same}, 1))
 
 
 def test_luck_that_worlds_share_does_not_make_their_rankings_agree():
@@ -156,6 +167,7 @@ def test_resamples_are_of_the_same_studies_in_all_worlds():
     twice = pd.concat([table, table.assign(world="w")])
     found = rmse_of_resamples(twice, 50, seed=1)
     np.testing.assert_array_equal(found.loc["v"], found.loc["w"])
+    assert [*found] == [*"badc"], "as they came"
     squares = table.assign(error=table["error"] ** 2).groupby("estimator")["error"].mean()
     assert found.mean().to_dict() == pytest.approx((squares**0.5).to_dict(), rel=0.1)
     with pytest.raises(InputError, match="every world must have every study and estimator"):
