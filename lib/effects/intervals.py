@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from lib import ROOT
 from lib.effects.learners import Learner
 from lib.effects.study import Matrix, Study, Vector, tempered
-from lib.errors import needed
+from lib.errors import check, needed
 
 #: Estimators that state intervals, with fixed settings.
 COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
@@ -86,6 +86,9 @@ class Bootstrap(BaseEstimator):
 
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit the estimator to all subjects, and to every resample."""
+        rule = "a bootstrap cannot draw true propensities, by which errors are stated without it"
+        given = "probabilities" in self.estimator.get_params()
+        check(not given, rule, type(self.estimator).__name__)
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         own = {name: getattr(fitted, name) for name in self.SHARED if hasattr(fitted, name)}

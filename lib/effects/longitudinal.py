@@ -128,7 +128,11 @@ class Panel:
             for step in (t - 1, t):
                 check_known("step", step, steps)
             now, before = steps[t][today], steps[t - 1][past]
-            states.append(_numbers(now.join(before.add_suffix("_prev"))))
+            state = now.join(before.add_suffix("_prev"))
+            absent = pd.concat([state, steps[t][self.treatment]], axis=1).isna().any()
+            rule = f"a panel must have no missing value at step {t}"
+            check(not absent.any(), rule, absent.index[absent].tolist())
+            states.append(_numbers(state))
             taken.append(levels.get_indexer(steps[t][self.treatment]))
             for name, regime in self.regimes.items():
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):

@@ -227,6 +227,12 @@ def test_the_bootstrap_of_an_average_has_no_effects():
     assert half == pytest.approx(NORMAL * plain.standard_error_, rel=0.25)
 
 
+def test_the_bootstrap_of_true_propensities_would_give_them_to_others():
+    known = Bootstrap(TruePropensityWeighting(np.full(50, 0.5)), 2)
+    with pytest.raises(InputError, match=r"true propensities, .* found 'TruePropen"):
+        known.fit(*world(50))
+
+
 def test_the_bootstrap_keeps_the_settings_of_the_whole_sample():
     search = Search(Ridge(), {"learner__alpha": [1e-3, 1e6]})
     made = Bootstrap(SLearner(search), 3).fit(*world(200))

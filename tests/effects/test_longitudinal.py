@@ -387,3 +387,12 @@ def test_a_subject_that_is_there_twice_and_a_step_that_is_not_are_refused():
         replace(panel, table=twice)
     with pytest.raises(InputError, match="step 4 is unknown"):
         replace(panel, decisions=[1, 4])
+
+
+@pytest.mark.parametrize("column", ["studies", "job", "past"])
+def test_what_is_missing_where_a_regime_decides_is_refused(column):
+    panel = draw(50)
+    gone = [panel.table[column].mask(panel.table.index == step) for step in (1, 3)]
+    with pytest.raises(InputError, match=rf"no missing value at step 1: found \['{column}'\]"):
+        replace(panel, table=panel.table.assign(**{column: gone[0]}))
+    replace(panel, table=panel.table.assign(**{column: gone[1]}))

@@ -1,5 +1,7 @@
 """Metrics: agree with their definitions, and weights agree with resampling by index."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -116,6 +118,10 @@ def test_a_missing_group_takes_nobody_out_of_other_metrics(estimates, study):
     assert found["R² by group"][0, 0] == pytest.approx(expected)
     levels = effects_by_group(study, {"mine": effects[:, 0]})
     assert levels["subjects"].sum() == 300
+    assert [*levels] == ["subjects", "sampled", "standard error", "truth", "mine"]
+    np.testing.assert_allclose(levels["truth"] - levels["sampled"], 1)
+    alone = effects_by_group(replace(study, truth=None), {})
+    assert [*alone] == ["subjects", "sampled", "standard error"]
 
 
 def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
@@ -140,7 +146,11 @@ def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
     )
     ends = table[~table["metric"].isin(["cross-validation", "error"])]
     assert (ends["lower"] <= ends["upper"]).all()
-    assert table.query("metric == 'cross-validation'")[["lower", "upper"]].isna().all(axis=None)
+    scores = table[table["metric"] == "cross-validation"]
+    assert scores[["lower", "upper"]].isna().all(axis=None)
+    assert scores["estimator"].tolist() == ["t"], "there is none of matching"
+    of = table.groupby("metric")["estimand"].unique().map(list)
+    assert of[["ATE", "AE", "R²"]].tolist() == [["ATE"], ["ATE"], ["CATE"]]
 
 
 def test_an_error_has_the_ends_of_the_interval_that_is_stated(estimates, study):
