@@ -87,7 +87,8 @@ def benchmark(
         studies, of_study = read_study(studies, control, treated, **of_study), {}
     every: Any = [studies] if isinstance(studies, Study) else studies
     if of_study:
-        every = (replace(study, **of_study) for study in every)
+        # Who is no study is refused where all are looked at.
+        every = (replace(one, **of_study) if isinstance(one, Study) else one for one in every)
     tables = list(benchmarks(every, made, seed=seed, **of_run))
     check(len(tables) > 0, "a benchmark needs a study", tables)
     return pd.concat(tables, ignore_index=True)

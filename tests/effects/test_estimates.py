@@ -140,8 +140,9 @@ def test_studies_are_taken_one_at_a_time(tables):
         ([], r"needs a study: found \[\]"),
         (tables[0], "three tables: found"),
     ):
-        with pytest.raises(InputError, match=message):
-            benchmark(nothing, **options)
+        for question in ({}, {"adjustment": ["age"]}):
+            with pytest.raises(InputError, match=message):
+                benchmark(nothing, **options, **question)
 
 
 @pytest.fixture

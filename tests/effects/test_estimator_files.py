@@ -149,7 +149,10 @@ def test_files_that_cannot_be_read(tmp_path):
             read_estimators(tmp_path / "bad.yml")
 
 
-@pytest.mark.parametrize(("name", "needs"), [("t-rfr", False), ("s-xgbr", False), ("ipw-lr", True)])
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [("t-rfr", False), ("s-xgbr", False), ("ipw-lr", True), ("match-nn-eu", True)],
+)
 def test_trees_have_a_way_to_take_missing_values(name, needs):
     assert read_estimators()[name].takes_missing() is not needs
 

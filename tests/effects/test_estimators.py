@@ -69,6 +69,10 @@ def test_matching_by_brute_force():
         j = others[np.argmin(((x[others] - x[i]) ** 2).sum(axis=1))]
         gains.append(y[i] - y[j] if a[i] else y[j] - y[i])
     assert Matching().fit(x, a.astype(float), y).ate_ == pytest.approx(np.mean(gains))
+    alone = Matching().fit(x, 1.0 * (np.arange(60) == 7), y)
+    first = np.argsort(((x - x[7]) ** 2).sum(axis=1))[1]
+    assert alone.ate_ == pytest.approx((60 * y[7] - y.sum() + y[7] - y[first]) / 60)
+    assert np.isnan(alone.standard_error_), "there is nobody else to tell it from"
 
 
 def test_of_equally_near_others_the_first_is_taken_in_both_directions():
@@ -209,3 +213,5 @@ def test_models_of_outcomes_tell_what_they_expect_of_what_was_done(world, kind):
 def test_two_estimators_of_the_book_have_two_names():
     with pytest.raises(InputError, match="must have two names: Other: found 'AIPW'"):
         type("Other", (AIPW,), {"__module__": "lib.effects.mine"}, name="AIPW")
+    type("Another", (AIPW,), {"__module__": "mine"})
+    assert "Another" not in ESTIMATORS, "a class that is not of the book"

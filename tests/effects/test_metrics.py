@@ -120,6 +120,8 @@ def test_a_missing_group_takes_nobody_out_of_other_metrics(estimates, study):
     assert levels["subjects"].sum() == 300
     assert [*levels] == ["subjects", "sampled", "standard error", "truth", "mine"]
     np.testing.assert_allclose(levels["truth"] - levels["sampled"], 1)
+    apart = pd.Series(study.difference).groupby(study.groups).std(ddof=1)
+    np.testing.assert_allclose(levels["standard error"], apart / levels["subjects"] ** 0.5)
     alone = effects_by_group(replace(study, truth=None), {})
     assert [*alone] == ["subjects", "sampled", "standard error"]
 
