@@ -368,6 +368,8 @@ def test_a_gain_over_a_rule_is_not_said_by_who_knows_no_rules(name):
     after = replace(panel, regimes={"rule": without_job, "never": "no", "always": "yes"})
     assert ENTRANTS[name](panel)
     assert ENTRANTS[name](after) == {}
+    if name == "dynamic-dml":
+        assert ENTRANTS[name](draw(20)) == {}, "nothing is said where a level is rare"
 
 
 @pytest.mark.parametrize("name", ["regression-all", "g-computation", "aipw", "msm", "followers"])
