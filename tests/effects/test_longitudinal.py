@@ -270,6 +270,24 @@ def test_truncated_weights_are_no_larger_than_their_quantile(panel):
     assert expected != pytest.approx(weighting(panel, "always", "known")[0], abs=1e-3)
 
 
+def test_names_of_entrants_say_what_they_know_and_what_they_keep():
+    panel, rng = draw(500), np.random.default_rng(0)
+    table = panel.table.assign(x=rng.normal(size=2_000))
+    panel = replace(panel, table=table, adjustment=["job", "past", "x"])
+    other = replace(panel, table=table.assign(propensity=rng.uniform(0.2, 0.8, 2_000)))
+    names = [name for name in ENTRANTS if name != "dynamic-dml"]
+    here, there = (
+        {name: ENTRANTS[name](one)["always"] for name in names} for one in (panel, other)
+    )
+    changed = [name for name in names if here[name] != there[name]]
+    assert changed == ["ipw-true", "msm-true", "aipw-true"]
+    for name, way in (("ipw", weighting), ("msm", structural_model)):
+        always, never = (way(panel, regime, kept=0.99)[0] for regime in ("always", "never"))
+        assert here[f"{name}-truncated"][0] == always - never != here[name][0]
+    always, never = (regression(panel, regime, history=1)[0] for regime in ("always", "never"))
+    assert here["regression-all"][0] == always - never
+
+
 def test_followers_are_averaged(panel):
     table = wide(panel)
     both = (table["a1"] == 1) & (table["a2"] == 0)
