@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from sklearn.linear_model import Ridge
 
 from lib.effects import longitudinal
 from lib.effects.longitudinal import (
@@ -219,6 +220,9 @@ def test_one_right_model_of_two_is_enough(panel):
 
 def test_cross_fitted_regressions_have_not_seen_whom_they_predict():
     panel = draw(200, seed=5)
+    x, here = panel.histories[1][:, 1:], panel.followed("always")[:, 1]
+    last = Ridge(1.0).fit(x[here], panel.outcomes[here]).predict(x)
+    np.testing.assert_allclose(iterated(panel, "always")[1], last)
     first = np.arange(200) % longitudinal.FOLDS == 0
     outside = iterated(panel, "always", ~first)
     changed = panel.outcomes + 1e6 * first
