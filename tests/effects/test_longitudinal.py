@@ -280,16 +280,17 @@ def test_names_of_entrants_say_what_they_know_and_what_they_keep():
     panel = replace(panel, table=table, adjustment=["job", "past", "x"])
     other = replace(panel, table=table.assign(propensity=rng.uniform(0.2, 0.8, 2_000)))
     names = [name for name in ENTRANTS if name != "dynamic-dml"]
-    here, there = (
-        {name: ENTRANTS[name](one)["always"] for name in names} for one in (panel, other)
-    )
+    here, there = ({name: ENTRANTS[name](one) for name in names} for one in (panel, other))
     changed = [name for name in names if here[name] != there[name]]
     assert changed == ["ipw-true", "msm-true", "aipw-true"]
+    silent = [name for name in names if "without a job" not in here[name]]
+    assert silent == ["msm", "msm-truncated", "msm-true"]
+    gains = {name: found["always"][0] for name, found in here.items()}
     for name, way in (("ipw", weighting), ("msm", structural_model)):
         always, never = (way(panel, regime, kept=0.99)[0] for regime in ("always", "never"))
-        assert here[f"{name}-truncated"][0] == always - never != here[name][0]
+        assert gains[f"{name}-truncated"] == always - never != gains[name]
     always, never = (regression(panel, regime, history=1)[0] for regime in ("always", "never"))
-    assert here["regression-all"][0] == always - never
+    assert gains["regression-all"] == always - never
 
 
 def test_followers_are_averaged(panel):
