@@ -224,6 +224,7 @@ def test_the_bootstrap_of_an_average_has_no_effects():
     assert (made.ate_, made.estimand) == (plain.ate_, "ATE, two arms")
     assert not hasattr(made, "effect_interval")
     half = np.diff(made.average_interval(None)).item() / 2
+    assert half == pytest.approx(NORMAL * np.std([one.ate_ for one in made.resampled_], ddof=1))
     assert half == pytest.approx(NORMAL * plain.standard_error_, rel=0.25)
 
 
