@@ -276,7 +276,7 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
             racing = _still_racing(racing, losses[:, folds <= fold])
     scores[np.setdiff1d(np.arange(len(settings)), racing)] = -np.inf
     # An arm may be absent from a fold, of which the other one says something.
-    return scores / (len(used) if classes else np.count_nonzero(scale > 0))
+    return scores / np.count_nonzero(scale)
 
 
 def _grown(settings: list[Learner], used: list[int], rows: Rows) -> tuple[np.ndarray, ...]:

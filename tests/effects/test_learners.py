@@ -58,6 +58,17 @@ def test_search_agrees_with_grid_search(data):
     assert ours.best_score_ == pytest.approx(theirs.best_score_)
 
 
+def test_weights_count_in_fits_and_in_scores(data):
+    x, a, y = data
+    w, folds = 1 + 4 * a, []
+    for train, test in KFold(5).split(x):
+        said = Ridge().fit(x[train], y[train], w[train]).predict(x[test])
+        folds.append(r2_score(y[test], said, sample_weight=w[test]))
+    found = Search(Ridge()).fit(x, y, w)
+    assert found.best_score_ == pytest.approx(np.mean(folds))
+    np.testing.assert_allclose(found.best_estimator_.coef_, Ridge().fit(x, y, w).coef_)
+
+
 def joint_scores(data, alphas):
     """R² of every pair of settings, by fitting every pair."""
     x, a, y = data
