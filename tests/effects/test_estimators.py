@@ -189,7 +189,7 @@ def test_a_search_in_two_slots_is_two_searches_and_stays_as_it_was(world):
     learner = RLearner(outcome=search, propensity=LOGISTIC, final=search).fit(*world)
     assert learner.outcome is learner.final is search
     assert not hasattr(search, "best_estimator_")
-    assert search.scored
+    assert search.scored and learner.outcome_.scored and not learner.final_.scored
     # The outcome model is still that of the outcome, not that of the effect.
     x, _, y = world
     expected = LinearRegression().fit(x, y).predict(x[:5])

@@ -300,8 +300,10 @@ def test_what_somebodys_own_learner_gave_is_not_remembered(data, monkeypatch):
         assert scores[1] < scores[0] - 100
 
 
-def test_xgboost_takes_the_names_of_its_own():
-    assert learner("xgbr", eta=0.3, max_depth=3).get_params()["eta"] == 0.3
+def test_xgboost_takes_the_names_of_its_own_and_one_thread(data):
+    made = learner("xgbr", eta=0.3, max_depth=3, n_estimators=2)
+    assert (made.get_params()["eta"], made.n_jobs) == (0.3, 1)
+    assert learners.predict(fit(made, data[0], data[2]), data[0]).dtype == float, "not float32"
 
 
 def test_too_few_rows_are_refused():
