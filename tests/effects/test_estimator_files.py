@@ -65,8 +65,12 @@ def test_table_6_calls_the_penalty_of_ridge_c():
     assert build("s", entry).outcome.settings()[0].alpha == 5
 
 
-def test_seed_reaches_every_learner_that_draws():
-    assert read_estimators(seed=9)["t-rfr"].treated.settings()[0].random_state == 9
+def test_seed_and_selection_reach_every_search():
+    every = read_estimators(seed=9)["t-rfr"].treated
+    assert (every.settings()[0].random_state, every.n_settings) == (9, None)
+    drawn = read_estimators(estimators="t-rfr", selection="random", n_settings=7, seed=9)
+    assert list(drawn) == ["t-rfr"]
+    assert (drawn["t-rfr"].control.n_settings, drawn["t-rfr"].control.seed) == (7, 9)
 
 
 def test_keys_without_a_meaning_are_named_in_a_warning():
