@@ -58,6 +58,8 @@ def test_one_name_fills_every_slot_and_a_slot_can_differ():
     made = build("t", entry)
     assert [s.alpha for s in made.control.settings()] == [1, 2]
     assert [s.alpha for s in made.treated.settings()] == [7]
+    two = build("s", {"estimator": "S-learner", "base_estimator": ["ridge", "rfr"]}).outcome
+    assert [type(s).__name__ for s in two.settings()] == ["Ridge", "RandomForestRegressor"]
 
 
 def test_table_6_calls_the_penalty_of_ridge_c():
@@ -71,6 +73,8 @@ def test_seed_and_selection_reach_every_search():
     drawn = read_estimators(estimators="t-rfr", selection="random", n_settings=7, seed=9)
     assert list(drawn) == ["t-rfr"]
     assert (drawn["t-rfr"].control.n_settings, drawn["t-rfr"].control.seed) == (7, 9)
+    usual = read_estimators(estimators="t-rfr", selection="random")["t-rfr"].control
+    assert usual.n_settings == 20, "as in the paper"
 
 
 def test_keys_without_a_meaning_are_named_in_a_warning():
