@@ -87,8 +87,7 @@ class Bootstrap(BaseEstimator):
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit the estimator to all subjects, and to every resample."""
         rule = "a bootstrap cannot draw true propensities, by which errors are stated without it"
-        given = "probabilities" in self.estimator.get_params()
-        check(not given, rule, type(self.estimator).__name__)
+        check("probabilities" not in self.estimator.get_params(), rule, "probabilities")
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         own = {name: getattr(fitted, name) for name in self.SHARED if hasattr(fitted, name)}

@@ -230,7 +230,7 @@ def test_the_bootstrap_of_an_average_has_no_effects():
 
 def test_the_bootstrap_of_true_propensities_would_give_them_to_others():
     known = Bootstrap(TruePropensityWeighting(np.full(50, 0.5)), 2)
-    with pytest.raises(InputError, match=r"true propensities, .* found 'TruePropen"):
+    with pytest.raises(InputError, match="a bootstrap cannot draw true propensities"):
         known.fit(*world(50))
 
 
