@@ -48,6 +48,7 @@ def test_by_hand_on_two_subjects():
     effects = pd.DataFrame({"mine": [2.0, -1.0]})
     factual = pd.DataFrame({"mine": [12.0, 5.0]})
     found = criteria(known, np.array([1, 0]), np.array([14.0, 3.0]), effects, factual).loc["mine"]
+    assert [*found.index] == ["factual fit", *CAUSAL, "influence function"]
     assert found["factual fit"] == pytest.approx((2**2 + 2**2) / 2)
     assert found["plug-in"] == pytest.approx(((3 - 2) ** 2 + (1 + 1) ** 2) / 2)
     assert found["R-loss"] == pytest.approx(((3 - 0.8 * 2) ** 2 + (-1.5 + 0.5 * -1) ** 2) / 2)
@@ -179,6 +180,10 @@ def test_candidates_learn_from_even_rows_and_are_scored_on_odd_ones(world):
     assert found.loc["t", "factual fit"] == pytest.approx((4 * y[1::2] ** 2).mean(), rel=0.02)
     assert found.loc["t", "plug-in"] == pytest.approx((4 * tau[1::2] ** 2).mean(), rel=0.1)
     assert np.isnan(found.loc["r", "factual fit"])
+    entry = {"estimator": "S-learner", "base_estimator": ["rfr"]}
+    few = {"estimators": {"s": entry | {"base_estimator__n_estimators": [2]}}}
+    drawn = [trial(study, few, seed, outcome_model=LinearRegression()) for seed in (0, 1)]
+    assert drawn[0].loc["s", "R²"] != drawn[1].loc["s", "R²"], "seeds reach the candidates"
 
 
 MINE = """
