@@ -51,6 +51,10 @@ class Difference:
 class Wrong(Difference):
     def effect(self, covariates):
         return self.gain
+
+class Silent:
+    def fit(self, covariates, treatment, outcome):
+        return self
 '''
 
 
@@ -104,11 +108,16 @@ def test_what_was_chosen_is_said(tables):
     assert found["t"].settings == "control: Ridge; treated: Ridge"
 
 
-def test_estimators_that_are_made_already_do_as_well_as_names(tables):
+def test_estimators_that_are_made_already_do_as_well_as_names(tables, capsys):
     study = read_study(*tables, adjustment=["age", "sex"], group="level")
-    by_name = estimate(study, ["t"], grids=GRIDS, progress=False)["t"]
-    made = estimate(study, {"mine": TLearner(Ridge(), Ridge())}, progress=False)["mine"]
+    by_name = estimate(study, ["t"], grids=GRIDS)["t"]
+    said = capsys.readouterr()
+    assert (said.out, said.err[:10]) == ("", "1 of 1: t,")
+    own = {"mine": TLearner(Ridge(), Ridge())}
+    made = estimate(study, own, progress=False)["mine"]
     assert (made.ate, made.settings) == (by_name.ate, by_name.settings)
+    with_settings_of(study, own)
+    assert capsys.readouterr() == ("", ""), "who has not been asked says nothing"
 
 
 def test_marks_against_the_true_effects_stand_beside(tables):
@@ -271,6 +280,8 @@ def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):
     assert wide(table)["ATE"].item() == pytest.approx(expected)
     with pytest.raises(InputError, match=r"one number a subject, 400: found \(\)"):
         benchmark(*tables, estimators=["my_estimators:Wrong"], **OPTIONS)
+    with pytest.raises(InputError, match=r"Silent' must have effect\(covariates\), or ate_ after"):
+        benchmark(*tables, estimators=["my_estimators:Silent"], **OPTIONS)
 
 
 SCRIPT = (
