@@ -148,7 +148,9 @@ def read_experiment(source: Grids = GRIDS) -> Options:
     folds = told.get("folds", FOLDS)
     check(folds == FOLDS, f"selection has {FOLDS} folds, as the paper's", folds)
     said = {SAID[key]: told[key] for key in SAID if told.get(key) is not None}
-    if None not in (arms := (told.get("intervention0"), told.get("intervention1"))):
+    arms = told.get("intervention0"), told.get("intervention1")
+    check(arms.count(None) != 1, "an experiment has two interventions, or says nothing", arms)
+    if None not in arms:
         said["arms"] = arms
     return {"grids": source, "estimators": list(content["estimators"])} | said
 

@@ -194,6 +194,10 @@ def test_a_public_file_says_what_it_wants_of_its_study():
     content["selection"]["folds"] = 10
     with pytest.raises(InputError, match="selection has 5 folds, as the paper's: found 10"):
         read_experiment(content)
+    content["selection"]["folds"] = 5
+    del content["experiment"]["intervention1"]
+    with pytest.raises(InputError, match=r"two interventions, .*: found .'No studies', None"):
+        read_experiment(content)
 
 
 AUTHORS_DML = """
