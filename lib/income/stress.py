@@ -216,12 +216,14 @@ def changes(
     """
     rows, keys = [], ["stress", "level", "mark"]
     for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
-        first = table.groupby(["stress", "study", "estimator"], sort=False)[mark].transform("first")
+        whose = table.groupby(["stress", "study", "estimator"], sort=False)[mark]
+        first = whose.transform("first", skipna=False)  # a change from what is unknown is unknown
         later = table["level"] != table.groupby("stress")["level"].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first})[later], mark)
         for (stress, level, estimator), (mean, _, upper) in change.iterrows():
-            half = number_text(upper - mean, digits=digits)
-            text = f"{number_text(mean, digits=f'+z,.{digits}f')} ± {half}"
+            text = number_text(mean, digits=f"+z,.{digits}f")
+            if pd.notna(upper):  # of two studies or more
+                text += f" ± {number_text(upper - mean, digits=digits)}"
             rows.append((stress, level, mark, names[estimator], text))
     found = pd.DataFrame(rows, columns=[*keys, "estimator", "text"])
     return found.pivot_table("text", keys, "estimator", "first", fill_value="", sort=False)

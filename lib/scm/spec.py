@@ -141,6 +141,8 @@ class Specification:
 
     def _variable(self, name: str, entry: Mapping[str, Any]) -> Variable:
         where = f"{self.source}: variable {name!r}"
+        rule = f"{where} needs another name, samples have columns 'subject' and 't' already"
+        check(name not in ("subject", "t"), rule, name)
         check(isinstance(entry, Mapping), f"{where} must be a mapping of keys", entry)
         entry = _with_meaning(entry, "variable", where)
         for key in ("sampler", "seq_sampler"):

@@ -228,6 +228,10 @@ def test_curve_and_change_are_those_of_students_t():
     said = changes(both, {"t": "T"})["T"]
     assert said[("size", 2)].to_dict() == {"error": "+100 ± 2", "R²": "+1.00 ± 0.02"}
     assert said[("age", 2)].to_dict() == {"error": "+100 ± 2"}
+    # Where only one study knows its first level, it alone tells the change, and no interval.
+    unknown = (table["level"] == 1) & (table["study"] > 0)
+    one = table.assign(**{"R²": (table["error"] / 100).mask(unknown)})
+    assert changes(one, {"t": "T"}, ["R²"])["T"].tolist() == ["+1.01"]
 
 
 @pytest.mark.parametrize("knob", KNOBS)

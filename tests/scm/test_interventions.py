@@ -316,7 +316,7 @@ def test_another_world_must_have_what_is_asked_of_it(town, seen):
             town.sample(n=N, horizon=STEPS, do={"pay": world})
 
 
-@pytest.mark.parametrize("given", [{"a": 0.5}, {"a": 1.5, "b": -0.5}, {}, {"a": np.nan}])
+@pytest.mark.parametrize("given", [{"a": 0.5}, {"a": 1.5, "b": -0.5}, {}, {"a": np.nan, "b": 1.0}])
 def test_the_probabilities_of_a_policy_sum_to_one(given):
     with pytest.raises(InputError, match="must be 0 or more and sum to 1: found"):
         StochasticPolicy(given)

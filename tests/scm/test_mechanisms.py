@@ -280,16 +280,17 @@ def test_a_normal_variable_is_redrawn_until_it_is_within_its_bounds(round_result
     assert found.min() >= low and found.max() <= high
 
 
+@pytest.mark.parametrize("scale", [1, 1 / 128])
 @pytest.mark.parametrize(
-    "bounds", [(None, None), (18, 150), (0, 35), (45, 60), (85, 89.5), (-9, 2)]
+    "bounds", [(-np.inf, np.inf), (18, 150), (0, 35), (45, 60), (85, 89.5), (-9, 2)]
 )
-def test_ordinary_bounds_give_the_formula_to_the_last_bit(bounds):
-    mechanism = GaussianVariable("x", bounds=None if bounds[0] is None else bounds)
-    mechanism.fit(Parents(), np.array([30.0, 50.0]))  # 40 ± 10
+def test_ordinary_bounds_give_the_formula_to_the_last_bit_in_any_unit(bounds, scale):
+    low, high = np.multiply(bounds, scale)
+    mechanism = GaussianVariable("x", bounds=None if low == -np.inf else (low, high))
+    mechanism.fit(Parents(), np.array([30.0, 50.0]) * scale)  # 40 ± 10
     noise = uniforms(2, "x", n=1_000)
-    low, high = bounds if bounds[0] is not None else (-np.inf, np.inf)
-    a, b = ndtr((low - 40) / 10), ndtr((high - 40) / 10)
-    expected = 40 + 10 * ndtri(a + noise[0] * (b - a))
+    a, b = (ndtr((bound - 40) / 10) for bound in bounds)
+    expected = (40 + 10 * ndtri(a + noise[0] * (b - a))) * scale
     assert (mechanism.evaluate(Parents(), noise) == np.clip(expected, low, high)).all()
 
 
@@ -328,14 +329,16 @@ def test_a_bound_is_a_number_below_the_other(bounds):
             kind("x", bounds=bounds)
 
 
-def test_a_parameter_is_a_finite_number():
-    for kind, wrong in [
-        (ConstantSampler, {"value": np.nan}),
-        (IncrementSampler, {"increment": np.inf}),
-        (GaussianRegressionSampler, {"std_mod": np.nan}),
-        (LogisticTransitionSampler, {"p_stay": np.nan}),
+def test_a_parameter_is_a_finite_number_and_a_probability_at_most_1():
+    for kind, wrong, rule in [
+        (ConstantSampler, {"value": np.nan}, "a finite number"),
+        (IncrementSampler, {"increment": np.inf}, "a finite number"),
+        (GaussianRegressionSampler, {"std_mod": np.nan}, "a finite number"),
+        (LogisticTransitionSampler, {"p_stay": np.nan}, "a finite number"),
+        (LogisticTransitionSampler, {"p_stay": 1.01}, "less than or equal to 1"),
+        (LogisticTransitionSampler, {"p_stay": -0.01}, "greater than or equal to 0"),
     ]:
-        with pytest.raises(ValueError, match="should be a finite number"):
+        with pytest.raises(ValueError, match=f"should be {rule}"):
             kind("x", **wrong)
 
 
@@ -407,6 +410,14 @@ def test_a_transition_stays_or_draws_in_favour_of_the_previous_level(people, par
     expected[np.arange(len(previous)), previous] += 0.25
     world = Parents(parents, {"degree": people["degree"][::-1]})
     np.testing.assert_allclose(mechanism.probabilities(world), expected, rtol=0, atol=1e-10)
+
+
+def test_a_favour_beyond_what_a_float_holds_is_certain(people, parents):
+    mechanism = LogisticTransitionSampler("degree", c_prev=1_000).fit(parents, people["degree"])
+    stated = mechanism.probabilities(Parents(parents, {"degree": people["degree"]}))
+    assert (stated.argmax(axis=1) == people["degree"].codes).all() and (
+        stated.max(axis=1) == 1
+    ).all()
 
 
 def test_forest_probabilities_are_those_of_scikit_learn(people, parents):

@@ -116,6 +116,10 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ({"age": {"sampler": {"bounds": [1, 2]}}}, "variable 'age', key 'sampler.type' is missing"),
         ({"time": {"sampler": "ConstantSampler"}}, "(ConstantSampler), key 'value' is missing"),
         ({"age": "gaussian"}, "variable 'age' must be a mapping of keys: found 'gaussian'"),
+        *(
+            (two() | {name: AGE}, f"variable '{name}' needs another name, samples have columns 's")
+            for name in ("subject", "t")
+        ),
         ({}, "model.yml: 'variables' must map names to variables: found {}"),
         (
             two(seq_sampler={"type": "HoursPerWeekTransition", "sampler": "#init_sampler"}),
