@@ -29,7 +29,7 @@ import hashlib
 
 import numpy as np
 
-from lib.errors import InputError, is_count
+from lib.errors import check, is_count
 
 #: Philox yields this many 64-bit words for one value of its counter.
 WORDS_PER_BLOCK = 4
@@ -61,8 +61,7 @@ def uniforms(
     """
     address = {"seed": seed, "step": step, "n": n, "terms": terms, "first": first}
     for name, number in address.items():
-        if not is_count(number, least=0):
-            raise InputError(f"{name} must be a whole number, not negative: found {number!r}")
+        check(is_count(number, least=0), f"{name} must be a whole number, not negative", number)
     key = _key(int(seed), variable)
     block, skipped = divmod(int(first), WORDS_PER_BLOCK)
     noise = np.empty((terms, n))

@@ -35,7 +35,7 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
     if digits is None:
         whole = not error and float(value).is_integer()
         # An error that is nothing but rounding would ask for digits without end.
-        least = max(error, 1e-6 * abs(value)) if error else abs(value) or 1
+        least = max(error, 1e-6 * abs(value)) if error else abs(value)
         digits = 0 if whole else max(0, (1 if error else 3) - math.floor(math.log10(least)))
     form = digits if isinstance(digits, str) else f"z,.{digits}f"
     text = " ± ".join(format(one, form) for one in (value, error) if one is not None)

@@ -80,6 +80,10 @@ def test_a_part_is_what_the_whole_has_there(first, n, terms):
     assert part.tobytes() == whole[:terms, first : first + n].tobytes()
 
 
+def test_the_first_number_stands_at_zeros():
+    assert uniforms(3, "age").tolist() == [[by_hand(3, "age", step=0, term=0, subject=0)]]
+
+
 def test_no_subjects_or_no_terms_are_empty():
     assert uniforms(1, "age", n=0).shape == (1, 0)
     assert uniforms(1, "age", n=5, terms=0).shape == (0, 5)

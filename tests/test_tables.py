@@ -99,7 +99,7 @@ def test_headings_say_what_they_head_and_none_is_empty():
 def test_an_index_that_only_counts_is_left_out_unless_it_has_a_name():
     frame = pd.DataFrame({"n": [5, 6]})
     assert cells(typeset(frame)) == [["n"], ["5"], ["6"]]
-    assert cells(typeset(frame.rename_axis("row")))[1] == ["0", "5"]
+    assert cells(typeset(frame.rename_axis("n")))[:2] == [["n", "n"], ["0", "5"]]
     assert cells(typeset(frame[:0])) == [["n"]]
     assert cells(typeset(frame[frame["n"] > 5])) == [["n"], ["6"]]
 
