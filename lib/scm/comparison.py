@@ -75,8 +75,10 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
     found = sorted(one), sorted(other)
     check(found[0] == found[1], "tables are compared on the same variables", found)
     both = pd.concat([one, other], ignore_index=True)
-    texts = both.columns.difference(both.select_dtypes("number").columns)
-    both, first = both.astype(dict.fromkeys(texts, "category")), np.arange(len(both)) < len(one)
+    for name in both.columns.difference(both.select_dtypes("number").columns):
+        # Levels as text: the trees take no truth values.
+        both[name] = both[name].astype("category").cat.rename_categories(str)
+    first = np.arange(len(both)) < len(one)
     trees = XGBClassifier(max_depth=4, learning_rate=0.1, enable_categorical=True, n_jobs=1)
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     scores = cross_val_predict(trees, both, first, cv=folds, method="predict_proba")[:, 1]
