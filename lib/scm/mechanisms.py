@@ -478,9 +478,10 @@ class GaussianVariable(Mechanism):
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         values = np.full(noise.shape[1], self.mean_)
         if self.deviation_ > 0:
-            margin = 0.5 if self.round_result else 0.0  # what rounds into the bounds is within
-            bounds = np.add(self.bounds or (-np.inf, np.inf), (-margin, margin))
-            bounds = (bounds - self.mean_) / self.deviation_
+            low, high = self.bounds or (-np.inf, np.inf)
+            if self.round_result:  # what rounds into the bounds is within
+                low, high = np.ceil(low) - 0.5, np.floor(high) + 0.5
+            bounds = (np.array([low, high]) - self.mean_) / self.deviation_
             values = self.mean_ + self.deviation_ * truncated_normal(noise[0], *bounds)
         return bounded(values, self.round_result, self.bounds)
 

@@ -264,7 +264,7 @@ def test_a_constant_level_must_be_in_the_table():
 
 @pytest.mark.parametrize(
     ("round_result", "bounds"),
-    [(False, None), (True, None), (False, (20, 45)), (True, (18, 150)), (True, (37, 39))],
+    [(False, None), (True, None), (False, (20, 45)), (True, (18, 150)), (True, (37.3, 39.7))],
 )
 def test_a_normal_variable_is_redrawn_until_it_is_within_its_bounds(round_result, bounds):
     values = np.array([25.0, 35.0, 38.0, 55.0])
