@@ -133,9 +133,10 @@ def test_panels_are_cut_from_one_world_in_any_number_of_pieces(simulator, monkey
         pd.testing.assert_frame_equal(one.table, other.table.set_axis(one.table.index))
 
 
-def test_lottery_prefers_studies_after_a_low_income():
-    before = pd.DataFrame({"income": [LOW, LOW - 1]})
-    chances = lottery(pd.DataFrame({"education-num": [10.0, 10.0]}), before)
+def test_lottery_prefers_studies_after_a_low_income_and_with_less_education():
+    before = pd.DataFrame({"income": [LOW, LOW - 1, LOW - 1]})
+    chances = lottery(pd.DataFrame({"education-num": [10.0, 10.0, 9.0]}), before)
+    assert chances.argmax(axis=1).tolist() == [0, 3, 3] and chances[1, 3] < chances[2, 3]
     assert chances.sum(axis=1) == pytest.approx(1)
     odds = chances[:, 3] / chances[:, 0]
     assert odds[1] / odds[0] == pytest.approx(np.exp(0.9))
