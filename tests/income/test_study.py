@@ -11,7 +11,7 @@ import pytest
 
 from lib import ROOT
 from lib.adult import load_adult
-from lib.effects.study import FULL_ADJUSTMENT
+from lib.effects.study import ARMS, FULL_ADJUSTMENT
 from lib.errors import InputError
 from lib.income import draw_studies, draw_study, fitted_simulator, study
 from lib.income.study import true_effects
@@ -50,16 +50,18 @@ def test_the_truth_is_the_same_whatever_was_done_to_the_subjects(drawn, simulato
     np.testing.assert_array_equal(again.variance, drawn.truth.variance)
 
 
-@pytest.mark.parametrize("block", [1, 250])
-def test_the_truth_does_not_depend_on_how_many_futures_are_run_at_a_time(
-    simulator, monkeypatch, block
-):
+def test_the_truth_is_that_of_all_futures_however_many_are_run_at_a_time(simulator, monkeypatch):
     world = simulator.sample(100, horizon=2, seed=1)
-    expected = true_effects(simulator, world, 5, horizon=3)
-    monkeypatch.setattr(study, "BLOCK", block)
-    found = true_effects(simulator, world, 5, horizon=3)
-    np.testing.assert_array_equal(found.mean, expected.mean)
-    np.testing.assert_array_equal(found.variance, expected.variance)
+    worlds = study._futures(simulator, world, 3, 2, ARMS, range(5))
+    control, treated = (one["income"].to_numpy().reshape(5, 100, 3)[..., -1] for one in worlds)
+    found = []
+    for block in (1, 250):
+        monkeypatch.setattr(study, "BLOCK", block)
+        found.append(true_effects(simulator, world, 5, horizon=3))
+    np.testing.assert_array_equal(found[0].mean, found[1].mean)
+    np.testing.assert_array_equal(found[0].variance, found[1].variance)
+    np.testing.assert_allclose(found[0].mean, (treated - control).mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(found[0].variance, (treated - control).var(axis=0, ddof=1))
 
 
 def test_test_subjects_are_others_than_the_seen_and_the_same_in_both_arms(drawn, simulator):
@@ -190,12 +192,14 @@ def test_what_is_refused(simulator, changes, message):
 def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator):
     other = fitted_simulator(seed=1, seeded=["relationship"])
     options = {"horizon": 3, "n_test": 40}
-    drawn = draw_studies([simulator, other], 100, itertools.count(7), **options)
+    seeds = [7, 8, 9, 2**32 - 1]  # up to the largest that numpy spawns
+    endless = itertools.chain(seeds, itertools.count())
+    drawn = draw_studies([simulator, other], 100, endless, **options)
     studies = list(itertools.islice(drawn, 4))
-    assert [study.drawn["seed"] for study in studies] == [7, 8, 9, 10]
+    assert [study.drawn["seed"] for study in studies] == seeds
     assert [study.drawn["simulator"] for study in studies] == [simulator, other] * 2
     for k, one in enumerate(studies):
-        alone = draw_study((simulator, other)[k % 2], 100, seed=7 + k, horizon=3)
+        alone = draw_study((simulator, other)[k % 2], 100, seed=seeds[k], horizon=3)
         pd.testing.assert_frame_equal(one.observational, alone.observational)
         pd.testing.assert_frame_equal(one.control, studies[k % 2].control)
     assert not studies[0].control.equals(studies[1].control)
