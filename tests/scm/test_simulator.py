@@ -225,6 +225,13 @@ def test_workers_do_not_change_a_row(town, n_jobs):
     assert town.sample(n=51, horizon=3, do=do, first=3, n_jobs=n_jobs).equals(alone)
 
 
+def test_blocks_are_drawn_as_they_are_needed(town):
+    drawn = []
+    rule = {"pay": lambda now, before: drawn.append(len(now)) or now["pay"]}
+    blocks = town.blocks(n=20, horizon=1, do=rule, block=2)
+    assert next(blocks)["subject"].tolist() == [0, 1] and drawn == [2]
+
+
 def test_both_couplings_have_one_distribution(town_specification, town_table):
     n, shares = 50_000, {}
     for coupling in ("gumbel", "inverse_cdf"):
