@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import beta, norm
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import roc_auc_score
 
 from lib.adult import EDUCATION_LEVELS, load_adult
 from lib.errors import InputError
@@ -348,10 +349,11 @@ def test_income_in_the_first_year(fitted, world, income_model):
 
 def test_the_mean_of_income_does_not_depend_on_one_draw(fitted, table, income_model):
     predict, _, a, _ = income_model
-    predicted = predict(
-        {c: table[c].array for c in table if c != "income"}
-        | {c: table[c].to_numpy() for c in table.select_dtypes("number")}
-    )
+    causes = {c: table[c].array for c in table if c != "income"}
+    causes |= {c: table[c].to_numpy() for c in table.select_dtypes("number")}
+    predicted = predict(causes)
+    auc = roc_auc_score(table["income"] == ">50K", predicted)
+    assert fitted.initial_["income"].fit_quality(causes, table["income"].array) == ("AUC", auc)
     rng = np.random.default_rng(1)
     squares = np.maximum(predicted + 0.2 * rng.normal(size=len(table)) + 0.3, 0) ** 2
     # Two draws of noise for the same people: five standard errors of their difference.

@@ -98,7 +98,8 @@ def test_levels_alone_tell_tables_apart_and_a_seed_repeats_it():
     found = two_sample_auc(one, other, seed=4)
     # Who is M is of the first table, of which half are; the rest are a toss, if trees see no more.
     assert 0.7 < found["AUC"] < 0.8
-    truths = (table["sex"] == "M" for table in (one, other))  # levels are levels, whatever their type
+    # Levels are levels, whatever their type.
+    truths = (table["sex"] == "M" for table in (one, other))
     one, other = one.assign(sex=next(truths)), other.assign(sex=pd.Categorical(next(truths)))
     assert found.equals(two_sample_auc(one, other, seed=4))
     assert not found.equals(two_sample_auc(one, other, seed=5))

@@ -11,6 +11,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 from scipy.stats import kstwo
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.metrics import r2_score, roc_auc_score
 
 from lib.errors import InputError
 from lib.noise import uniforms
@@ -639,6 +640,23 @@ def test_what_is_drawn_has_the_probabilities_that_are_stated(people, parents, ma
         codes = mechanism.evaluate(world, noise, COUPLINGS[coupling]).codes
         wide = np.broadcast_to(probabilities, (N, probabilities.shape[1]))
         assert close_to_expectation(codes, wide), name
+
+
+def test_the_quality_of_a_fit_is_measured_on_what_it_is_fitted_to(people, parents):
+    for kind, effect in (
+        (LogisticSampler, "rich"),
+        (ZeroOrGaussianRegressionSampler, "gain"),
+        (NegativeBinomialSampler, "visits"),
+    ):
+        fitted, values = kind(effect).fit(parents, people[effect]), people[effect]
+        if effect == "rich":
+            expected = "AUC", roc_auc_score(values == "yes", fitted.probabilities(parents)[:, 1])
+        elif effect == "gain":  # the regression is of those that are not zero
+            some = values != 0
+            expected = "R²", r2_score(values[some], fitted.predict(parents)[some])
+        else:
+            expected = "R²", r2_score(values, fitted.mean(parents))
+        assert fitted.fit_quality(parents, values) == expected
 
 
 def test_two_fits_with_one_seed_are_one(people, parents):
