@@ -576,9 +576,15 @@ def test_a_simulator_knows_nothing_of_income(killed):
     assert process.stdout == "[]\n"
 
 
-def test_an_unfitted_simulator_says_so(town_specification):
-    with pytest.raises(NotFittedError):
-        Simulator(town_specification).sample(n=1)
+def test_an_unfitted_simulator_says_so(town_specification, town_table):
+    unfitted = Simulator(town_specification)
+    for asked, what in (
+        (unfitted.sample, (1,)),
+        (unfitted.probabilities, ("job", town_table, 0)),
+        (unfitted.fit_quality, (town_table,)),
+    ):
+        with pytest.raises(NotFittedError):
+            asked(*what)
 
 
 @pytest.mark.parametrize(
