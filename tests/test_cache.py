@@ -195,14 +195,14 @@ def test_what_is_no_result_is_computed_again(folder, content):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has its own rules for folders")
-@pytest.mark.parametrize("other", ["mode", "owner"])
+@pytest.mark.parametrize("other", [0o720, 0o702, "owner"])
 def test_results_that_another_user_may_have_written_are_refused(folder, other, monkeypatch):
     draws(3)
     assert (folder / cache._GENERATION).stat().st_mode & 0o777 == 0o700
-    if other == "mode":
-        (folder / cache._GENERATION).chmod(0o777)
-    else:
+    if other == "owner":
         monkeypatch.setattr(os, "getuid", lambda: 12_345)
+    else:
+        (folder / cache._GENERATION).chmod(other)
     cache._opened.cache_clear()
     with pytest.raises(
         InputError, match="must belong to you, and be writable by you alone; CAUSAL"
