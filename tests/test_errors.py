@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.errors import InputError, is_count, needed, one_of
+from lib.errors import InputError, is_count, needed, one_of, told
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,14 @@ def test_allowed_names_are_listed(names, said):
 @pytest.mark.parametrize(("number", "is_one"), [(3, True), (0, False), (3.0, False), (True, False)])
 def test_a_count_is_a_whole_number(number, is_one):
     assert is_count(number, least=1) == is_one
+
+
+def test_an_error_without_words_is_told_by_its_kind():
+    with (
+        pytest.raises(InputError, match="variable 'age': ZeroDivisionError"),
+        told("variable 'age'"),
+    ):
+        raise ZeroDivisionError
 
 
 def test_what_is_needed_must_be_known():
