@@ -75,7 +75,7 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
     found = sorted(one), sorted(other)
     check(found[0] == found[1], "tables are compared on the same variables", found)
     both = pd.concat([one, other], ignore_index=True)
-    for name in both.columns.difference(both.select_dtypes("number").columns):
+    for name in both.select_dtypes(exclude="number"):
         # Levels as text: the trees take no truth values.
         both[name] = both[name].astype("category").cat.rename_categories(str)
     first = np.arange(len(both)) < len(one)

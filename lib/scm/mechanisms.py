@@ -377,8 +377,8 @@ class Learned:
     def __call__(self, parents: State) -> np.ndarray:
         """Return a linear model's scores or a forest's predictions, shape (outputs, n)."""
         if not hasattr(self.estimator, "coef_"):
-            compared = np.float32  # by trees
-            return self.features.once_per_profile(parents, self._mean_over_trees, compared).T
+            # In single precision, which is what trees compare.
+            return self.features.once_per_profile(parents, self._mean_over_trees, np.float32).T
         weights, intercepts = self.estimator.coef_, self.estimator.intercept_
         return self.features.linear(parents, np.atleast_2d(weights), np.atleast_1d(intercepts))
 
