@@ -1,5 +1,6 @@
 """Panels are what their probabilities say, and each oracle of their truth finds the other wrong."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -131,6 +132,13 @@ def test_panels_are_cut_from_one_world_in_any_number_of_pieces(simulator, monkey
     assert [panel.table["subject"].iloc[0] for panel in some] == [0, 60, 120]
     for one, other in zip(some, again, strict=True):
         pd.testing.assert_frame_equal(one.table, other.table.set_axis(one.table.index))
+
+
+def test_unless_told_otherwise_the_truth_answers_what_panels_ask_on_luck_of_its_own():
+    asked, answered = (inspect.signature(each).parameters for each in (draw_panels, true_values))
+    for name in ("decisions", "horizon"):
+        assert asked[name].default == answered[name].default
+    assert answered["seed"].default >= 2**32  # beyond the seeds that numpy spawns
 
 
 def test_lottery_prefers_studies_after_a_low_income_and_with_less_education():
