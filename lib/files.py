@@ -91,7 +91,7 @@ def remove_left(path: Path) -> None:
 def _remove(path: Path) -> None:
     """Remove a file or a folder, if it is there."""
     with contextlib.suppress(OSError):
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_bytes(path: AnyPath, content: bytes) -> None:

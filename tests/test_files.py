@@ -245,6 +245,9 @@ def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path)
         pytest.raises(InputError, match="line 3: the key 'age' stands twice"),
     ):
         read_yaml(tmp_path / "model.yml", ignored=["figures"])
+    (tmp_path / "model.yml").write_text("variables: {}\nfigures: {}\nvariables: {}\n")
+    with pytest.raises(InputError, match="line 3: the key 'variables' stands twice"):
+        read_yaml(tmp_path / "model.yml", ignored=["figures"])
 
 
 def test_a_table_that_cannot_be_read_is_refused_in_one_line(tmp_path):
