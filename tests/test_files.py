@@ -231,10 +231,11 @@ def test_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
 
 
 def test_what_a_merge_brings_does_not_stand_twice(tmp_path):
-    text = "a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\nc: {<<: *a, x: 3}\n<<: {d: 4}\n"
+    text = "a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\nc: {<<: *a, <<: {z: 5}, x: 3}\n<<: {d: 4}\n"
     (tmp_path / "merged.yml").write_text(text)
     content = read_yaml(tmp_path / "merged.yml")
-    assert content == {"d": 4, "a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": {"x": 3, "y": 1}}
+    c = {"x": 3, "y": 1, "z": 5}
+    assert content == {"d": 4, "a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": c}
 
 
 def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path):
