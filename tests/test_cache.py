@@ -270,7 +270,7 @@ def test_what_made_an_argument_may_stand_for_it(folder):
 
 def test_nothing_is_kept_where_nothing_shall_be(folder, table):
     before = cache.KEEPING.set(False)
-    doubled(table)
+    pd.testing.assert_frame_equal(doubled(table), table * 2)
     cache.KEEPING.reset(before)
     assert entries(folder) == []
 
