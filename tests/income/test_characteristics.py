@@ -46,9 +46,10 @@ def test_published_counts_add_up_to_the_cohort():
         assert (counts.groupby("variable")["value"].sum() == subjects).all()
 
 
-def test_a_level_without_subjects_is_counted_as_none():
-    frame = pd.DataFrame({"sex": pd.Categorical(["F", "F"], categories=["F", "M"])})
+def test_levels_stand_in_their_order_and_one_without_subjects_is_counted_as_none():
+    frame = pd.DataFrame({"sex": pd.Categorical(["F", "F"], categories=["M", "F"])})
     facts = baseline_characteristics(frame).set_index(["level", "statistic"])["value"]
+    assert facts.index.unique("level").tolist() == ["", "M", "F"]
     assert facts["M", "count"] == 0 and facts["M", "share"] == 0
 
 
