@@ -77,9 +77,34 @@ def test_every_question_is_answered_as_one_world_at_a_time(bcc_types):
         assert task.labels[number, sample] == one_by_one(task, task.asks[number], sample)
 
 
-def test_all_kinds_are_asked_and_told_facts_leave_nothing_unknown():
+def test_every_kind_asks_what_its_row_of_the_table_says():
+    """0 → 1 → 2 and 0 → 2 → 3: node 1 is a mediator in the first component, and in all."""
+    both, pairs, mediated = (True, False), [(0, 2), (0, 3), (2, 3)], [(0, 1, 2), (0, 1, 3)]
+    expected = [("factual", (Claim(y),), ()) for y in (0, 2, 3)]
+    for x, y in pairs:
+        on, off = Claim(y, True, ((x, True),)), Claim(y, False, ((x, False),))
+        expected += [
+            *(("interventional", (Claim(y, True, ((x, v),)),), ()) for v in both),
+            ("necessity", (off,), (Claim(x, True), Claim(y, True))),
+            ("sufficiency", (on,), (Claim(x, False), Claim(y, False))),
+            ("dependence", (on, off), ()),
+        ]
+    for known in ((Claim(3, True),), (Claim(3, False),)):
+        expected += [("abduction", (Claim(x),), known) for x in (0, 2)]
+        for v in both:
+            expected += [("counterfactual", (Claim(y, True, ((x, v),)),), known) for x, y in pairs]
+            for x, m, y in mediated:
+                joint = [Claim(y, True, ((x, v), (m, kept))) for kept in both]
+                nested = Claim(y, True, ((x, v), (m, ((x, not v),))))
+                expected += [("joint", (claim,), known) for claim in joint]
+                expected.append(("nested", (nested,), known))
+    asked = every_question(Chain([3, 2]))
+    assert {one.kind for one in asked} == set(KINDS) and len(asked) == len(expected)
+    assert set(asked) == {Question(*one) for one in expected}
+
+
+def test_told_facts_leave_nothing_unknown():
     (task,) = generate("candy_party", n_samples=30, withheld=0.3).tasks
-    assert {one.kind for one in task.asks} == set(KINDS)
     assert (decide(task.world, task.asks, task.noise)[task.asked] != UNKNOWN).all()
     told = every_question(task.world.chain, withheld=False)
     assert told == task.asks[: len(told)]
