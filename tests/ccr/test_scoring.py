@@ -178,6 +178,18 @@ def test_reasoners_fall_into_the_cells_they_were_made_for(tasks):
     assert (first["internal"] == "inconsistent").all()
 
 
+def test_rounding_alone_makes_no_composition_inconsistent():
+    """Here all true effects are 1, so that nothing is allowed; 0.1 × 0.7 is nearly 0.07."""
+    always = {"probabilities": [1 - 1e-9], "causal_functions": "and"}
+    tasks = generate("candy_party", [2, 2], n_samples=100, **always)
+    keys, answers = tasks.tasks[0].keys.tolist(), np.zeros((9, 100), dtype=int)
+    for cause, effect, per_cent in ((0, 1, 10), (1, 2, 70), (0, 2, 7)):
+        answers[keys.index([cause, 1, effect]), :per_cent] = 1
+    (row,) = Scores(tasks, [answers], n_resamples=1).compositions.to_dict("records")
+    assert row["threshold"] == 0 < row["internal RAE"] < 1e-12
+    assert row["internal"] == "consistent"
+
+
 def test_luck_is_what_even_the_perfect_reasoner_has():
     # Small samples of small effects: the reference finds most perfect answers invalid.
     tasks = generate("candy_party", [3, 3, 3], n_tasks=8, n_samples=40, seed=1)
@@ -362,14 +374,15 @@ def test_several_answers_to_a_prompt_are_averaged(tasks):
 @pytest.mark.parametrize("most", [1, 7, 31, 100])
 def test_compositions_are_capped_and_distinct(most):
     chain = Chain([3] * 6)
-    found = some_compositions(chain, most, seed=0, name="a task")
     every = set(chain.compositions())
-    assert len(found) == len(set(found)) <= min(most, 31)
-    assert set(found) <= every
-    assert chain.cut_tree in found
-    assert found == some_compositions(chain, most, seed=0, name="a task")
-    if most >= 31:
-        assert set(found) == every
+    for seed in range(20):
+        found = some_compositions(chain, most, seed, name="a task")
+        assert len(found) == len(set(found)) <= min(most, 31)
+        assert set(found) <= every
+        assert chain.cut_tree in found
+        assert found == some_compositions(chain, most, seed, name="a task")
+        if most >= 31:
+            assert set(found) == every
 
 
 def test_long_chains_are_scored_on_some_of_their_compositions():
@@ -393,6 +406,13 @@ def test_long_chains_are_scored_on_some_of_their_compositions():
 def test_parameters_out_of_range_are_refused(tasks, options, rule):
     with pytest.raises(InputError, match=rule):
         Scores(tasks, [task.labels for task in tasks.tasks], **options)
+
+
+def test_the_ends_of_ranges_are_allowed_and_who_makes_no_error_meets_them(tasks):
+    least = {"delta": 0, "multiplier": 1, "most_compositions": 1}
+    scores = scores_of(tasks, "perfect", n_resamples=1, **least)
+    assert scores.quantities["valid"].dropna().all()
+    assert scores.compositions["internal"].tolist() == ["consistent"] * len(tasks.tasks)
 
 
 def test_answers_that_do_not_fit_are_refused(tasks):
