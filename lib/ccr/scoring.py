@@ -121,6 +121,8 @@ class Scores:
         Leave the luck of the samples in the estimates that are compared with the truth.
     most_compositions, n_resamples, seed : int
         Compositions looked at, see :func:`some_compositions`; resamples; and the seed of both.
+    level : float
+        The share of resamples that lie within an interval.
 
     Examples
     --------
