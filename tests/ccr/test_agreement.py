@@ -100,6 +100,11 @@ def test_estimates_converge_at_the_rate_of_chance(world):
     )
     pns = exact_quantities(world)["PNS"].loc[world.chain.global_quantity]
     assert errors["expected"].iloc[0] == pytest.approx((pns * (1 - pns) / 200) ** 0.5)
+    # One in a hundred of 40 repetitions lies without the 0.5 and 99.5 per cent points of a table.
+    band = convergence(world, [1], 40, seed=5).loc[1]
+    assert 40 * (band[["low", "high"]] / band["expected"]).to_numpy() ** 2 == pytest.approx(
+        [20.707, 66.766], rel=1e-4
+    )
 
 
 def test_a_biased_quantity_leaves_the_band(world, monkeypatch):
