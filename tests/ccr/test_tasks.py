@@ -435,6 +435,11 @@ def test_a_setting_is_checked_before_anything_is_drawn():
         Setting("candy_party", balance=0.7)
 
 
+@pytest.mark.parametrize(("n", "withheld", "n_untold"), [(8, 1.0, 8), (8, 0.5, 4), (3, 0.01, 1)])
+def test_a_share_of_the_facts_is_withheld_but_at_least_one(n, withheld, n_untold):
+    assert Setting("candy_party", [n], withheld=withheld).n_untold == n_untold
+
+
 def test_a_floor_out_of_reach_is_refused(monkeypatch):
     monkeypatch.setattr(tasks, "MOST_ATTEMPTS", 30)
     with pytest.raises(InputError) as error:
@@ -543,6 +548,10 @@ def test_tasks_of_which_nothing_is_asked_at_all_are_written(tmp_path):
         ),
         ({"unknown": 0.3}, "unknown must lie between 0 and 1, and withheld be above 0: found 0.3"),
         ({"unknown": 2, "withheld": 0.3}, "unknown must lie between 0 and 1, and withheld be"),
+        (
+            {"unknown": 0.5, "withheld": 0.3, "only_changed": True},
+            "with only_changed, which keeps what can be inferred, unknown must be 0: found 0.5",
+        ),
     ],
 )
 def test_bad_shares_are_refused(arguments, message):
