@@ -60,8 +60,7 @@ class World:
                 combine(values[node], values[cause], out=values[node])
             if do and node in do:
                 kept = do[node]
-                kept = self.values(noise, dict(kept))[node] if isinstance(kept, tuple) else kept
-                values[node] = kept
+                values[node] = self.values(noise, dict(kept))[node] if type(kept) is tuple else kept
         return values
 
 
