@@ -404,8 +404,9 @@ class Setting:
         check(met, f"n_wordings must be a whole number from 1 to {len(WORDINGS)}", self.n_wordings)
         check(0 <= self.least_pns < 1, "least_pns must be at least 0 and below 1", self.least_pns)
         check(0 <= self.balance < 0.5, "balance must be at least 0 and below 0.5", self.balance)
-        met = len(self.probabilities) > 0 and all(0 < p < 1 for p in self.probabilities)
-        check(met, "probabilities must lie between 0 and 1", self.probabilities)
+        chances = self.probabilities
+        met = np.ndim(chances) == 1 and len(chances) > 0 and all(0 < p < 1 for p in chances)
+        check(met, "probabilities must list numbers between 0 and 1", chances)
         check(0 <= self.withheld <= 1, "withheld must lie between 0 and 1", self.withheld)
         rule = f"withheld must leave at most {questions.MOST_UNTOLD} facts of a sample untold"
         check(self.n_untold <= questions.MOST_UNTOLD, rule, self.n_untold)

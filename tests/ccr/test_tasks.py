@@ -347,7 +347,8 @@ def test_mixed_kinds_are_both_drawn():
     assert len({tuple(row) for row in kinds}) > 1
 
 
-def test_wordings_take_turns():
+def test_wordings_take_turns_if_asked_for():
+    assert generate("candy_party", n_tasks=2, n_samples=1).contexts["wording"].tolist() == [0, 0]
     made = generate("candy_party", n_tasks=5, n_samples=1, n_wordings=3)
     assert made.contexts["wording"].tolist() == [0, 1, 2, 0, 1]
 
@@ -370,17 +371,19 @@ def test_wordings_take_turns():
         ),
         (
             {"probabilities": [0.5, 1.0]},
-            "probabilities must lie between 0 and 1: found [0.5, 1.0]",
+            "probabilities must list numbers between 0 and 1: found [0.5, 1.0]",
         ),
         (
             {"probabilities": [0.0]},
-            "probabilities must lie between 0 and 1: found [0.0]",
+            "probabilities must list numbers between 0 and 1: found [0.0]",
         ),
         (
             {"probabilities": [float("nan")]},
-            "probabilities must lie between 0 and 1: found [nan]",
+            "probabilities must list numbers between 0 and 1: found [nan]",
         ),
-        ({"probabilities": []}, "probabilities must lie between 0 and 1: found []"),
+        ({"probabilities": []}, "probabilities must list numbers between 0 and 1: found []"),
+        ({"probabilities": 0.5}, "probabilities must list numbers between 0 and 1: found 0.5"),
+        ({"probabilities": "0.5"}, "probabilities must list numbers between 0 and 1: found '0.5'"),
         ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1: found 0"),
         ({"n_samples": 2.5}, "n_samples must be a whole number of at least 1: found 2.5"),
         ({"n_wordings": 4}, "n_wordings must be a whole number from 1 to 3: found 4"),
