@@ -109,8 +109,8 @@ class Scores:
     Parameters
     ----------
     answers : sequence of numpy.ndarray, shape (questions, samples), one a task
-        1, 0 or :data:`~lib.ccr.answers.UNPARSEABLE`. Several answers to each prompt stand one
-        behind another, (questions, times x samples): they are averaged.
+        1, 0, 2 where facts are withheld, or :data:`~lib.ccr.answers.UNPARSEABLE`. Several answers
+        to each prompt stand one behind another, (questions, times x samples): they are averaged.
     delta : float
         The largest RAE that is externally valid; 0.1 in the paper.
     multiplier : float
