@@ -1,6 +1,7 @@
 import itertools
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from lib.ccr.graphs import Chain
@@ -58,6 +59,12 @@ def test_quantities_are_all_pairs_of_the_cut_tree():
     chain = Chain([3, 2, 4])
     assert chain.quantities == [(0, 2), (0, 3), (0, 6), (2, 3), (2, 6), (3, 6)]
     assert chain.global_quantity == (0, 6)
+
+
+def test_a_chain_is_the_same_however_its_sizes_are_listed():
+    """Tables write them out, where NumPy's numbers would read otherwise."""
+    one, other = Chain([3, 2]), Chain(np.array([3, 2]), ("cycle", "cycle"))
+    assert (other, hash(other), repr(other)) == (one, hash(one), repr(one))
 
 
 @pytest.mark.parametrize(
