@@ -92,6 +92,13 @@ def test_an_item_draws_one_world_wherever_it_is(monkeypatch):
     assert [re.search(r"task (\d+)", how[3])[1] for how in worlds] == ["0", "7", str(10**9)]
 
 
+def test_levels_go_from_easy_to_hard_and_all_have_items():
+    for name, levels in LEVELS.items():
+        assert levels == sorted(set(levels))
+        assert all(item(0, **{name: level})["prompt"] for level in levels)
+    assert item(0) == item(0, components=3, nodes=3, withheld=0)
+
+
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_words_score_by_what_they_say(answer):
     for said in (answer, f"**{answer}**, it follows.", f"So be it.\nAnswer: {answer}."):
