@@ -132,3 +132,8 @@ def test_assuming_is_right_where_what_is_untold_is_indeed_false(withheld):
         false = ~((task.told < 0) & task.noise).any(axis=0)
         known = task.asked & (task.labels != UNKNOWN) & false
         assert (grid == task.labels)[known].all() and known.any()
+        # What is known of the outcome, even if it is impossible then, changes nothing.
+        values = task.world.values(np.maximum(task.told, 0).astype(bool))
+        for answers, one in zip(grid, task.asks, strict=True):
+            if one.kind == "abduction":
+                assert (answers == values[one.claims[0].node]).all()
