@@ -19,7 +19,7 @@ from typing import Any
 
 from lib import ROOT
 from lib.ccr.theme import Theme, find_theme, themes
-from lib.errors import InputError, check
+from lib.errors import InputError, check, check_once
 from lib.files import read_yaml
 
 #: True, false, or open, of every fact.
@@ -131,7 +131,9 @@ def _done(theme: Theme, text: str) -> dict[str, Any]:
     if found := re.fullmatch(_FORMS["kept"], text):
         kept, _ = _said(theme, found["kept"])
         return {**_done(theme, found["done"]), kept: _done(theme, found["otherwise"])}
-    return dict(_said(theme, clause) for clause in text.split(" and ") if clause)
+    done = [_said(theme, clause) for clause in text.split(" and ") if clause]
+    check_once("clause of an intervention", [clause for clause, _ in done])
+    return dict(done)
 
 
 def _said(theme: Theme, text: str) -> tuple[str, bool]:

@@ -199,6 +199,11 @@ ROSA = "Rosa is happy if and only if Rosa gets at least 3 candies."
         ),
         (
             f"{ROSA}\n\nRosa gets 1 candy.",
+            DO[1].format("Rosa is happy and Rosa is not happy") + "Is Rosa happy?",
+            "no theme recognises the question",
+        ),
+        (
+            f"{ROSA}\n\nRosa gets 1 candy.",
             "Rosa is made happy. Is Rosa happy?",
             "no theme recognises the question 'Rosa is made happy. ",
         ),
