@@ -420,7 +420,7 @@ def test_the_darkest_colour_of_a_heat_map_is_that_of_the_largest_number():
 
 def test_overlap_draws_the_share_of_each_group():
     figure = plots.overlap({"a": pd.Series([0.02, 0.02, 0.98, 0.98]), "b": pd.Series([0.5])})
-    assert message(figure) == "20% of the propensities are between 0.1 and 0.9"
+    assert message(figure) == "20 % of the propensities are between 0.1 and 0.9"
     edges, shares = figure.axes[0].lines[0].get_data()
     assert shares[1] == 50 and shares[-2] == 50 and shares.sum() == 100
     np.testing.assert_allclose(edges[1:], np.linspace(0, 1, 21))
