@@ -177,7 +177,7 @@ def _head(figure: Figure, title: str, but: Collection[str] = ()) -> None:
     handles, labels = [one for one, _ in told], [label for _, label in told]
     beside = 4 if max(map(len, labels), default=0) <= 14 else 2
     place = {"loc": "outside upper left", "alignment": "left", "ncols": beside}
-    title = textwrap.fill(title, 60)
+    title = textwrap.fill(title, 62)
     figure.legend(handles, labels, title=title, **place).get_title().set_weight("bold")
     rows = 1 + title.count("\n") - (-len(labels) // beside)
     figure.set_figheight(figure.get_figheight() + 0.2 + 0.22 * rows)
