@@ -108,7 +108,8 @@ def test_estimates_of_every_reasoner_have_a_panel(scores):
     panels = [axes for axes in figure.axes if axes.get_visible()]
     titles = [axes.get_title("left").replace("\n", " ") for axes in panels]
     assert titles == list(scores)
-    assert message(figure) == "Closest to the truth: perfect; furthest: echoes the intervention"
+    told = "Closest to the truth: perfect; furthest: echoes the intervention"
+    assert message(figure).replace("\n", " ") == told
     for axes in panels:
         parts, whole, _ = axes.lines
         assert (len(parts.get_xdata()), len(whole.get_xdata())) == (3 * 5, 3 * 1)
