@@ -147,13 +147,12 @@ def sweep(name: str, words: tuple[str, ...], workers: int) -> list[str]:
 
 def _range(word: str) -> list[str]:
     """Return the numbers of `1..20` one by one, and any other word as it is."""
-    from lib.book.runs import MOST_RUNS
+    from lib.book.runs import check_size
 
     if not (ends := re.fullmatch(r"(-?\d{1,99})\.\.(-?\d{1,99})", word)):
         return [word]
     first, last = int(ends[1]), int(ends[2])
-    size = last - first + 1  # of a list that is not made yet
-    check(size <= MOST_RUNS, f"a sweep may have at most {MOST_RUNS:,} runs", size)
+    check_size(last - first + 1)  # before the list is made
     return list(map(str, range(first, last + 1)))
 
 

@@ -326,9 +326,8 @@ def _hidden(places: Mapping[Node, Place], arcs: Sequence[tuple[Node, Node, bool]
     p, q, reach = np.array([(*place, _half(node)) for node, place in places.items()]).T
     clear = abs(x + (u - x) * (q - y) / (v - y) - p) - reach
     passes = (v < q) & (q < y) & (clear < NEAR)
-    return float(
-        (passes * (1 + 9 * marked) * np.where(clear < 0, 1, 0.2)).sum() + 0.01 * abs(u - x).sum()
-    )
+    weights = (1 + 9 * marked) * np.where(clear < 0, 1, 0.2)
+    return float((passes * weights).sum() + 0.01 * abs(u - x).sum())
 
 
 def arrow(axes: Axes, start: Place, end: Place, bend: float = 0.0, **look: Any) -> None:

@@ -107,14 +107,15 @@ def make_sheets(edition: str = "default", book: Book = BOOK) -> tuple[list[Path]
     """
     made, folders, problems = load_edition(edition, book), [], []
     rule = f"sheets are made of executed pages: `python -m lib book --edition {edition}` first"
+    for name, run in made.runs.items():
+        if not read_record(run.record):
+            raise InputError(f"{rule}; page {name} has no run")
     for who, version in SHEETS.items():
         folders.append(book.built / f"{made.name}-{who}")
         title = f"Exercises for {who}"
         site = Site(book.built / ".staging" / folders[-1].name, made.title, title, False, book)
         site.pages["index.md"] = f"# {made.title}: {title.lower()}\n\n```{{tableofcontents}}\n```\n"
         for name, run in made.runs.items():
-            if not read_record(run.record):
-                raise InputError(f"{rule}; page {name} has no run")
             executed, _ = read_notebook(run.output)
             sheet = exercises(version(executed))
             if sheet.cells:

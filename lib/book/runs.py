@@ -71,6 +71,11 @@ def _begin(folder: Path) -> None:
 # --- Sweeps -------------------------------------------------------------------------------------
 
 
+def check_size(size: int) -> None:
+    """Refuse a sweep of more than `MOST_RUNS`."""
+    check(size <= MOST_RUNS, f"a sweep may have at most {MOST_RUNS:,} runs", size)
+
+
 def sweep(
     notebook: str, grid: Mapping[str, Sequence[str]], workers: int = 2, book: Book = BOOK
 ) -> tuple[Path | None, list[str]]:
@@ -83,8 +88,7 @@ def sweep(
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
     check_count("workers", workers, least=1)
-    size = math.prod(map(len, grid.values()))
-    check(size <= MOST_RUNS, f"a sweep may have at most {MOST_RUNS:,} runs", size)
+    check_size(math.prod(map(len, grid.values())))
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
@@ -154,6 +158,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     for name in names:
         check_known("run", name, records)
     runs = [records[name] for name in names]
+    # Commas in their names part words, too.
     where = book.runs / folder_name("comparison", *",".join(names).split(","))
     figures: dict[str, list[Any]] = {}
     _begin(where)

@@ -42,8 +42,8 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     many = many if len(many) else long
     low, high = many["value"].agg(["min", "max"])
     ends = many["value"][many["series"] == "sampled truth"].agg(["min", "max"])
-    title = f"Effects by {label}: from {{}} to {{}} dollars"
-    title = title.format(*(number_text(end, digits=0) for end in ends))
+    least, most = (number_text(end, digits=0) for end in ends)
+    title = f"Effects by {label}: from {least} to {most} dollars"
     room = 0.15 * (high - low) + 1
     looks = {"sampled truth": {**DOTS, "marker": "s", "elinewidth": 1}}
     options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
