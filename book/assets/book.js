@@ -1,4 +1,4 @@
-// What pages can do without a server: write the command for other parameters, and sort tables.
+// What pages can do without a server: write the command for other parameters, sort tables, be printed.
 "use strict";
 
 // As a POSIX shell reads it: plain words as they are, all else in single quotes.
@@ -44,6 +44,15 @@ document.addEventListener("DOMContentLoaded", () => {
     button.addEventListener("click", () => sortBy(button));
   }
 });
+
+// Who reads in the dark prints in the light.
+const root = document.documentElement;
+let theme;
+addEventListener("beforeprint", () => {
+  theme = root.dataset.theme;
+  root.dataset.theme = "light";
+});
+addEventListener("afterprint", () => { root.dataset.theme = theme; });
 
 // What Sphinx and MathJax leave undone for readers without a mouse or a screen.
 addEventListener("load", async () => {

@@ -36,6 +36,11 @@ def _adapt(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: l
     lines[:] = ["..", ""] * (what in ("data", "attribute", "property")) + listed
 
 
+def _skip(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: Any) -> bool:
+    # The fields of a named tuple are in its signature; of each, Python says its number and no more.
+    return skip or str(getattr(found, "__doc__", "")).startswith("Alias for field number")
+
+
 def _fold(app: Sphinx, page: Any) -> None:
     parts = [node for node in page.findall() if hasattr(node, "attributes")]  # and no text
     for cell in (node for node in parts if "tag_solution" in node["classes"]):
@@ -95,6 +100,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension with Sphinx."""
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", _adapt, priority=400)  # before numpydoc's kind is read
+    app.connect("autodoc-skip-member", _skip)
     app.connect("doctree-read", _fold)
     app.connect("config-inited", _add_page)
     app.connect("build-finished", _write_sections)

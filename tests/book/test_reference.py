@@ -8,6 +8,7 @@ from sphinx.ext.napoleon.docstring import NumpyDocstring
 
 from lib import ROOT
 from lib.book import extension
+from lib.effects.estimates import Estimate
 
 PAGES = sorted((ROOT / "book").glob("reference_*.md"))
 
@@ -52,6 +53,18 @@ def test_footnotes_become_a_list(what, first):
     extension.setup(app)
     app.connected["autodoc-process-docstring"](app, what, "lib.x", None, None, lines)
     assert lines == [*first, "By [2].", "", "2. Nie, X.", "   Title."]
+
+
+def test_fields_of_named_tuples_are_left_to_the_signature():
+    app = App()
+    extension.setup(app)
+    skip = app.connected["autodoc-skip-member"]
+    members = {"score": Estimate.score, "_replace": Estimate._replace}
+    assert {name: skip(app, "class", name, one, False, None) for name, one in members.items()} == {
+        "score": True,
+        "_replace": False,
+    }
+    assert skip(app, "class", "__len__", Estimate.__len__, True, None)
 
 
 @pytest.mark.parametrize("what", ["data", "attribute", "property"])

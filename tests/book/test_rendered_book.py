@@ -31,6 +31,7 @@ RENDERED = max(
     default=BOOK.built / "default",
 )
 DESK, PHONE = 1280, 390  # CSS pixels
+PAPER = 718  # CSS pixels: A4 without the margin of one centimetre that browsers leave
 SMALLEST_TEXT = 14  # CSS pixels
 COUNTS = ["serious", "critical"]  # as axe calls what keeps readers out
 HEAVIEST_PAGE = 1_500_000  # bytes, beyond the styles, scripts and fonts that all pages share
@@ -406,6 +407,33 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
             }).map(one => one.outerHTML.slice(0, 120))"""
     )
     assert lost == []
+
+
+def test_page_on_paper_loses_nothing(visit):
+    """On paper nothing scrolls: all that is shown there is within its width."""
+    page, *_ = visit
+    page.set_viewport_size({"width": PAPER, "height": 1000})
+    page.emulate_media(media="print")
+    lost = page.evaluate(
+        """() => [...document.querySelectorAll(
+                'article :is(p, li, table, pre, img, mjx-container)')]
+            .filter(one => one.checkVisibility() && (one.scrollWidth > one.clientWidth + 1
+                && one.matches('pre') || one.getBoundingClientRect().right > innerWidth))
+            .map(one => one.outerHTML.slice(0, 120))"""
+    )
+    page.emulate_media(media="screen")
+    assert lost == []
+
+
+def test_who_reads_in_the_dark_prints_in_the_light(fresh, address):
+    with opened(fresh, f"{address}/introduction.html", address) as (page, troubles):
+        shown = "() => document.documentElement.dataset.theme"
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate(shown) == "dark"
+        page.evaluate(f"() => addEventListener('beforeprint', () => window.printed = ({shown})())")
+        page.pdf()
+        assert [page.evaluate("() => printed"), page.evaluate(shown)] == ["light", "dark"]
+        assert troubles == []
 
 
 def test_page_has_no_serious_accessibility_findings(visit):
