@@ -9,3 +9,6 @@ from pathlib import Path
 
 #: The folder that holds the book: `notebooks`, `book`, `data` and this package.
 ROOT = Path(__file__).resolve().parent.parent
+
+if not (ROOT / "data").is_dir():  # of which a package that is not editable is a copy without
+    raise ImportError("lib needs the data beside it: clone the book, and `pip install -e .` there")

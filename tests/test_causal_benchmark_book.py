@@ -1,6 +1,8 @@
 """The names by which other programs find the benchmark, and what their communities ask of them."""
 
 import os
+import runpy
+import shutil
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -105,3 +107,11 @@ def test_the_list_entry_says_what_is_so():
     assert len(LISTED["description"].split()) <= 80
     bibliography = (ROOT / "references.bib").read_text(encoding="utf-8")
     assert LISTED["arxiv"].rpartition("/")[2] in bibliography
+
+
+def test_a_copy_without_the_data_says_how_to_install_it(tmp_path):
+    # As a package that is not editable leaves it among other packages.
+    (tmp_path / "lib").mkdir()
+    copied = shutil.copy(ROOT / "lib" / "__init__.py", tmp_path / "lib")
+    with pytest.raises(ImportError, match=r"clone the book, and `pip install -e \.` there"):
+        runpy.run_path(copied)
