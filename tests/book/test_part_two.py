@@ -155,7 +155,7 @@ def test_the_paper_s_numbers(ask):
     (one_fit, *_, most, r2, paper), (other_fit, *_, other_most, other_r2, _) = found["leaves"]
     assert 0 < one_fit - other_fit < 0.004, "the second place is close"
     assert most < paper < other_most, "only the second place reaches the paper's error"
-    assert r2 > other_r2 and round(other_r2, 2) == 0.16, "and its R²"
+    assert r2 > other_r2 > 0.15, "and falls like its R²"
     drawn = [value for name, value in found["rows"].items() if name.startswith("generator")]
     # An absolute error of 400 dollars, whose resamples scatter by some 250.
     assert np.ptp(drawn) > 1
