@@ -101,6 +101,7 @@ def typeset(
     headings = {name: f"{name} ± {other}" for name, other in error.items()}
     units = unit if isinstance(unit, Mapping) else dict.fromkeys(frame, unit)
     for name, of in units.items():
+        check_known("column", name, found)
         if of and _are_numbers(found[name]):
             headings[name] = f"{headings.get(name, name)}, {of}"
     return Typeset(found.drop(columns=error.values()).rename(columns=headings), labels)

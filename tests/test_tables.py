@@ -60,6 +60,8 @@ def test_errors_stand_behind_their_values_and_units_in_headings():
     assert cells(named)[0] == ["who", "value", "error,\xa0$", "of"]
     with pytest.raises(InputError, match="column 'errors' is unknown: expected one of"):
         typeset(frame, error={"value": "errors"})
+    with pytest.raises(InputError, match="column 'errors' is unknown: expected one of who, value"):
+        typeset(frame, unit={"errors": "$"})
 
 
 def test_nothing_of_pandas_shows():
