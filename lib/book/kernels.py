@@ -90,8 +90,10 @@ def _forked(order: str) -> int:
             shared = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
             command = [sys.executable, __file__]
             _server = subprocess.Popen(command, start_new_session=True, env=shared, **pipes)
-        print(order, file=_server.stdin, flush=True)
-        return int(_server.stdout.readline())
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            print(order, file=_server.stdin, flush=True)
+            return int(_server.stdout.readline())
+        raise ChildProcessError("the process that forks kernels has ended")
 
 
 class Kernel(psutil.Process):

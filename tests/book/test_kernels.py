@@ -91,6 +91,16 @@ def test_what_has_ended_is_started_anew(outputs):
     assert after.data["text/plain"] == str(kernels._server.pid) != before.data["text/plain"]
 
 
+@pytest.mark.parametrize("program", ["input()", "import os; os.close(0); os._exit(0)"])
+def test_a_server_that_ends_before_it_answers_says_so(monkeypatch, program):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as server:
+        monkeypatch.setattr(kernels, "_server", server)
+        monkeypatch.setattr(server, "poll", lambda: None)  # it ends just after it was looked at
+        with pytest.raises(ChildProcessError, match="the process that forks kernels has ended"):
+            kernels._forked("order")
+
+
 def test_a_kernel_that_has_ended_runs_no_more_and_takes_signals():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         kernel = kernels.Kernel(process.pid)
