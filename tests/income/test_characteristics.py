@@ -61,6 +61,7 @@ def test_levels_stand_in_their_order_and_one_without_subjects_is_counted_as_none
             pd.DataFrame({"name": ["Ada"]}),
             "column 'name' must be categorical or numeric: found '(str|object)'",
         ),
+        (pd.DataFrame({"married": [True]}), "column 'married' .* numeric: found 'bool'"),
     ],
 )
 def test_what_cannot_be_described_is_refused(frame, rule):
