@@ -102,7 +102,8 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
     page = run.output.with_name("index.html")
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
     problems = [] if fresh else show(book, run)
-    print(f"the page is {page}")
+    if page.exists():  # or else the renderer has crashed
+        print(f"the page is {page}")
     return problems
 
 
@@ -140,7 +141,7 @@ def sweep(name: str, words: tuple[str, ...], workers: int) -> list[str]:
     check(bool(given and all(given)), "a sweep needs a parameter, as -p seed 1..20", list(words))
     grid = _once([(parameter, values) for parameter, *values in given])
     folder, problems = sweep(name, grid, workers, Book())
-    if folder:
+    if folder and (folder / "index.html").exists():
         print(f"the page is {folder / 'index.html'}")
     return problems
 
@@ -167,7 +168,8 @@ def compare(runs: tuple[str, ...]) -> list[str]:
     from lib.book.runs import compare
 
     folder, problems = compare(runs, Book())
-    print(f"the page is {folder / 'index.html'}")
+    if (folder / "index.html").exists():
+        print(f"the page is {folder / 'index.html'}")
     return problems
 
 
@@ -203,8 +205,8 @@ def sheets(edition: str) -> list[str]:
     from lib.book.building import make_sheets
 
     folders, problems = make_sheets(edition)
-    for folder in folders:
-        print(f"the sheets are at {folder / 'index.html'}")
+    for index in filter(Path.exists, (folder / "index.html" for folder in folders)):
+        print(f"the sheets are at {index}")
     return problems
 
 

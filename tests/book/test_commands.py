@@ -171,15 +171,28 @@ def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys, monke
     assert capsys.readouterr().err == "error: it was rendered\n"
 
 
-def test_a_sweep_and_a_comparison_say_where_their_page_is(book, unrendered, capsys):
+def test_a_sweep_and_a_comparison_say_where_their_page_is(book, monkeypatch, capsys):
+    def rendered(book, pages):
+        for name, text in pages.items():
+            (book.runs / name / "index.html").write_text(text)
+        return []
+
+    monkeypatch.setattr(runs, "show", rendered)
     book.add_notebook("sums", "n: int = 3\nstep: int = 1", RECORDS)
     assert main(["sweep", "sums", "-p", "n", "4", "7", "-p", "step", "-1..0"]) == 0
     (folder,) = book.runs.glob("sweep*")
     assert capsys.readouterr().out == f"the page is {folder / 'index.html'}\n"
     assert len(pd.read_csv(folder / "numbers.csv")) == 4
-    assert main(["compare", "sums,n=4,step=0", str(book.runs / "sums,n=7,step=-1")]) == 0
+    run_folders = ["sums,n=4,step=0", str(book.runs / "sums,n=7,step=-1")]
+    assert main(["compare", *run_folders]) == 0
     folder = book.runs / "comparison,sums,n=4,step=0,sums,n=7,step=-1"
     assert capsys.readouterr().out == f"the page is {folder / 'index.html'}\n"
+    # After a crash of the renderer there is none.
+    monkeypatch.setattr(runs, "show", lambda *_, **__: ["it crashed"])
+    values = ["sums", "-p", "n", "4", "-p", "step", "0"]
+    for command in (["run", *values], ["sweep", *values], ["compare", *run_folders]):
+        assert main(command) == 1
+        assert capsys.readouterr() == ("", "error: it crashed\n")
 
 
 def test_relative_paths_of_a_run_start_where_one_stands(book, unrendered):
@@ -235,6 +248,8 @@ def test_book_and_sheets_say_where_they_are(book, monkeypatch, capsys):
     shown = capsys.readouterr()
     assert shown.out == "pages run: 1, up to date: 2, problems: 1; 0 s\n"
     assert shown.err == "error: a: cell 1 of 1: Ouch\n"
+    assert main(["sheets"]) == 0
+    assert capsys.readouterr().out == "", "there are none"
     index.parent.mkdir(parents=True)
     index.touch()
     assert main(["book"]) == 1
