@@ -182,6 +182,8 @@ def test_tables_are_read_as_their_authors_meant_them(models):
 
 def test_the_audit_finds_what_the_readers_are_told(table):
     assert len(table) == 396 * 8
+    about = {"model_id", "story_id", "graph_id", "equation_type", "structure"}
+    assert set(table) == about | {"quantity", "published", "enumerated", "contracted", "wrong"}
     counts = table[table["wrong"]].groupby("quantity").size().to_dict()
     given = {"P(Y=1 | X=0)": 48, "P(Y=1 | X=1)": 48}
     assert counts == {"P(Y=1)": 278, "ATE": 50, "ETT": 50, "NDE": 53, "NIE": 51} | given

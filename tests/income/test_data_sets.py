@@ -50,7 +50,8 @@ def test_one_line_reads_rows_that_belong_together(folder, simulator):
 def test_true_effects_of_the_seen_are_theirs(folder, simulator):
     effects = pd.read_parquet(folder / "effects.parquet")["mean"]
     seen = pd.read_parquet(folder / "observational.parquet")
-    same = draw_study(simulator, 400, horizon=4, test_seed=0)
+    same = draw_study(simulator, 400, horizon=4, test_seed=0, repeats=3, truth_seed=3)
+    assert effects.tolist() == same.effects.tolist()
     assert (
         same.control[list(FULL_ADJUSTMENT)]
         .astype(str)
