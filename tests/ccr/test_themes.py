@@ -176,3 +176,10 @@ def test_codes_of_a_patient_are_all_different():
 def test_a_patient_is_operated_by_or_with_and_at_the_leaf():
     operators = generate("clinical_notes", [4, 3]).contexts["operators"][0]
     assert operators == ["or"] * 5 + ["and"]
+
+
+def test_a_catalogue_that_tells_a_colour_twice_is_refused():
+    theme = themes()["flower_garden"]
+    wish = f"Ada's flowers bloom in a shade of {next(iter(theme.shades))}"
+    with pytest.raises(InputError, match="each colour of the catalogue may be given once"):
+        theme.holds(wish, " ".join(theme.openings[:2]))
