@@ -24,6 +24,7 @@ from lib.income.published import (
 def test_the_sample_is_what_its_page_says():
     study = published_study()
     assert [len(study.observational), len(study.arm), study.arm.sum()] == [50_000, 30_753, 4_439]
+    assert np.unique(study.groups).tolist() == [*range(2, 17)], "two lowest levels are one group"
     found = pd.Series(study.difference).agg(["size", "mean", "sem"]).round()
     assert found.tolist() == [50_000, 4_614, 276]
     folds = np.array_split(study.outcomes, 5)
@@ -36,6 +37,7 @@ def test_fits_are_set_beside_the_authors_draw():
     found = lottery_of_fits([one, other], 400)
     theirs = found[found["source"] == "the authors' draw"].set_index("fact")
     ours = found[found["source"] == "one of our fits"]
+    assert found["source"].is_monotonic_increasing, "ours stand first"
     sample = published_study()
     assert theirs.loc["average effect, $", "value"] == pytest.approx(4_614.09, abs=0.01)
     half = 1.96 * sample.difference.std(ddof=1) / len(sample.difference) ** 0.5
@@ -57,10 +59,13 @@ def test_the_table_has_both_and_brackets():
     rows = [("R²", 0.5, np.nan, np.nan), ("cross-validation", 0.9, np.nan, np.nan)]
     rows += [("AE", 3.0, 1.0, 1_234.5), ("R² by group", -0.5, np.nan, np.nan)]
     ours = pd.DataFrame([("t-ridge", *row) for row in rows], columns=names)
-    row = beside_the_paper(ours).loc["T-learner (Ridge)"]
+    table = beside_the_paper(ours)
+    assert table.index.name == "estimator"
+    row = table.loc["T-learner (Ridge)"]
     assert row["ours", "error of the ATE, $"] == "3 (1, 1\u202f234)"
     assert row["paper", "error of the ATE, $"] == "1\u202f696 (1\u202f213, 2\u202f164)"
     assert row["ours", "R² of the CATE"] == "0.50"
+    assert row["ours", "AUC or R² of the fit"] == "0.90"
     row = beside_the_paper(ours, table_of_paper="Table 3").loc["T-learner (Ridge)"]
     assert row.tolist() == ["−0.50", "0.02 (−0.30, 0.27)"]
     assert ("ours", "R² of the CATE, of at most 0.40") in beside_the_paper(ours, ceiling=0.4)
