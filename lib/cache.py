@@ -70,7 +70,6 @@ def _generation() -> str:
 _GENERATION = _generation()
 
 
-@functools.cache
 def _opened(folder: Path) -> Path:
     """Return the folder of the generation in use, after deleting all but the last generations."""
     generation = folder / _GENERATION
