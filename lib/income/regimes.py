@@ -60,7 +60,7 @@ def draw_panels(
         drawn = STUDIES.categories[(noise[:, None] > by_lot).sum(axis=1)]
         return np.asarray(np.where(noise < own, now["studies"], drawn))
 
-    do, block = {"studies": dict.fromkeys(decisions, policy)}, n * (BLOCK // n or 1)
+    do, block = {"studies": dict.fromkeys(decisions, policy)}, n * (BLOCK // (n or 1) or 1)
     for world in simulator.blocks(n * panels, horizon, seed, do, block=block):
         world["low-income"], steps = world["income"] < LOW, dict(list(world.groupby("t")))
         for t in decisions:

@@ -152,8 +152,9 @@ def test_lottery_prefers_studies_after_a_low_income_and_with_less_education():
 
 @pytest.mark.parametrize(
     ("broken", "rule"),
-    [({"own": 1.5}, "own must be a share"), ({"panels": 0}, "n must be a whole")],
+    [({"own": 1.5}, "own must be a share")]
+    + [({of: 0}, "n must be a whole number of at least 1") for of in ("panels", "n")],
 )
 def test_what_is_no_share_or_no_number_of_panels_is_refused(simulator, broken, rule):
     with pytest.raises(InputError, match=rule):
-        next(draw_panels(simulator, REGIMES, 10, **broken))
+        next(draw_panels(simulator, REGIMES, **{"n": 10, **broken}))
