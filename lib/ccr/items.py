@@ -10,7 +10,7 @@ from typing import Any
 from lib.ccr.answers import answer_text, parse, prompt_text
 from lib.ccr.tasks import Prompt, generate
 from lib.ccr.theme import Draw
-from lib.errors import check
+from lib.errors import check, check_count
 
 #: From easy to hard: components of the chain, nodes of each, the share of facts not told.
 LEVELS = {"components": [1, 2, 3, 4], "nodes": [2, 3, 4], "withheld": [0.0, 0.15, 0.3, 0.45]}
@@ -38,6 +38,7 @@ def item(
     >>> one["text"][-32:], one["answer"]
     ('Is Noor happy? Answer Yes or No.', 'Yes')
     """
+    check_count("components", components, least=1)
     one_sample = {"n_samples": 1, "first_task": index, "n_jobs": 1}
     tasks = generate(theme, [nodes] * components, **one_sample, **setting)
     story, prompts = tasks.tasks[0].story, list(tasks.prompts())

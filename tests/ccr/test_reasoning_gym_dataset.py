@@ -95,7 +95,7 @@ def test_it_can_be_mixed_with_others():
     ("config", "rule"),
     [
         ({"theme": "candy"}, "theme 'candy' is unknown"),
-        ({"components": 0}, "n_per_bcc must list the nodes of each component: found \\[\\]"),
+        ({"components": 0}, "components must be a whole number of at least 1: found 0"),
         ({"nodes": 1}, "at least 2"),
         ({"seed": -1}, "seed must be a whole number of at least 0: found -1"),
     ],
