@@ -38,8 +38,8 @@ def _fence(text: str, least: int) -> str:
 
 
 def code(text: str) -> str:
-    """Write a text as code in a line, or a cell, of Markdown; it cannot end what it stands in."""
-    fence, text = _fence(text, 1), " ".join(text.replace("|", "\\|").split())
+    """Write a text as code in a line of Markdown, which nothing in it can end."""
+    fence, text = _fence(text, 1), " ".join(text.split())
     return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
 
 

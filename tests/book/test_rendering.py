@@ -8,7 +8,7 @@ import pytest
 from lib.book import rendering
 from lib.book.building import build
 from lib.book.editions import BOOK, Book, Run
-from lib.book.rendering import Site
+from lib.book.rendering import Site, code
 from lib.book.running import run_page
 
 
@@ -40,6 +40,11 @@ LINKS = {
 @pytest.mark.parametrize("link", LINKS)
 def test_links_are_resolved_by_the_name_of_the_page(staged, link):
     assert staged(start="# Start", other=link)._linked("other.md") == LINKS[link]
+
+
+def test_code_in_a_line_says_what_it_was_given():
+    assert code("no int | str:\n a `b`") == "`` no int | str: a `b` ``"
+    assert code("a|b") == "`a|b`"
 
 
 def test_terms_are_text_where_there_is_no_glossary(staged):
