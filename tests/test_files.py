@@ -95,6 +95,10 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path):
     write_folder(tmp_path / "new" / "set", "2", "2")
     assert texts(tmp_path / "new" / "set") == ["2", "2"]
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["set"]
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "new" / "set")
+    write_folder(link, "3", "3")
+    assert link.is_symlink() and texts(tmp_path / "new" / "set") == ["3", "3"]
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -236,6 +240,8 @@ def test_what_a_merge_brings_does_not_stand_twice(tmp_path):
     content = read_yaml(tmp_path / "merged.yml")
     c = {"x": 3, "y": 1, "z": 5}
     assert content == {"d": 4, "a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}, "c": c}
+    (tmp_path / "merged.yml").write_text("# nothing yet\n")
+    assert read_yaml(tmp_path / "merged.yml") is None
 
 
 def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path):
@@ -286,3 +292,5 @@ def test_of_a_doubled_column_the_name_is_told(tmp_path):
     (tmp_path / "doubled.csv").write_text("age,pay,age\n1,2,3\n")
     with pytest.raises(InputError, match=r"each column may be given once: found 'age'"):
         read_table(tmp_path / "doubled.csv")
+    with pytest.raises(InputError, match=r"file a.xls: ending '.xls' is unknown: expected one of"):
+        read_table("a.xls")
