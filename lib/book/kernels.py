@@ -40,11 +40,11 @@ def serve() -> None:
     its kernels see that their parent is gone, and end themselves.
     """
     del sys.path[0]  # the folder of this file
+    answers, server = os.fdopen(os.dup(1), "w"), os.getpid()
+    os.dup2(2, 1)  # whatever else is written there is no answer
     for name in IMPORTED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    answers, server = os.fdopen(os.dup(1), "w"), os.getpid()
-    os.dup2(2, 1)  # whatever else is written there is no answer
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
     for line in sys.stdin:
         if not (kernel := os.fork()):
@@ -93,7 +93,7 @@ def _forked(order: str) -> int:
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)
             return int(_server.stdout.readline())
-        raise ChildProcessError("the process that forks kernels has ended")
+        raise ChildProcessError("the process that forks kernels gave no answer")
 
 
 class Kernel(psutil.Process):

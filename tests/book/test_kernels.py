@@ -10,6 +10,7 @@ import nbformat
 import psutil
 import pytest
 
+from lib import ROOT
 from lib.book import kernels
 from lib.book.editions import Run
 from lib.book.running import run_page
@@ -97,8 +98,15 @@ def test_a_server_that_ends_before_it_answers_says_so(monkeypatch, program):
     with subprocess.Popen([sys.executable, "-c", program], **pipes) as server:
         monkeypatch.setattr(kernels, "_server", server)
         monkeypatch.setattr(server, "poll", lambda: None)  # it ends just after it was looked at
-        with pytest.raises(ChildProcessError, match="the process that forks kernels has ended"):
+        with pytest.raises(ChildProcessError, match="kernels gave no answer"):
             kernels._forked("order")
+
+
+def test_what_an_import_prints_is_no_answer():
+    program = "from lib.book import kernels; kernels.IMPORTED = ['this']; kernels.serve()"
+    streams = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    server = subprocess.run([sys.executable, "-c", program], cwd=ROOT, **streams)
+    assert server.stdout == "" and "The Zen of Python" in server.stderr
 
 
 def test_a_kernel_that_has_ended_runs_no_more_and_takes_signals():
