@@ -71,8 +71,9 @@ def test_arguments_count_by_value_however_they_are_passed(table):
     doubled(table.copy(), factor=3)
     assert CALLS == [3]
     doubled(table + 1, 3)
-    doubled(table, 4)
-    assert CALLS == [3, 3, 4]
+    doubled(table)
+    doubled(table, 2)
+    assert CALLS == [3, 3, 2], "a default that is given is no other value"
 
 
 def test_the_order_of_parents_counts_since_fits_depend_on_it():
@@ -83,6 +84,13 @@ def test_the_order_of_parents_counts_since_fits_depend_on_it():
         fits.append(cached(Mechanism.fit)(forest, Parents(parents), x + 2 * y**2, 0).error_)
     assert fits[0] != fits[1]
     assert count({"x": 1, "y": 2}) != count({"y": 2, "x": 1})
+
+
+def test_unless_another_folder_is_named_results_are_below_the_root(tmp_path, monkeypatch):
+    monkeypatch.delenv("CAUSAL_BENCHMARK_BOOK_CACHE")
+    monkeypatch.setattr(cache, "ROOT", tmp_path)
+    draws(3)
+    assert len(entries(tmp_path / ".cache" / "results" / cache._GENERATION)) == 1
 
 
 def test_signature_and_documentation_stay():
@@ -136,6 +144,8 @@ def test_old_generations_are_deleted_and_nothing_else(folder, monkeypatch):
     for age, name in enumerate(["1" * 16, "2" * 16, "3" * 16, "not ours"]):
         (folder / name).mkdir(parents=True)
         os.utime(folder / name, (1000 - age, 1000 - age))
+    (folder / cache._GENERATION).mkdir()
+    os.utime(folder / cache._GENERATION, (1, 1))  # older than all, and in use from now on
     draws(3)
     left = {path.name for path in folder.iterdir()}
     assert left == {cache._GENERATION, "1" * 16, "not ours"}
