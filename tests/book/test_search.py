@@ -1,11 +1,13 @@
 """The search page of a book of two pages: what is in its sections, and which words find them."""
 
 import json
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
 from sphinx.application import Sphinx
 
+from lib.book import extension
 from lib.book.extension import sections
 
 LAMPS = """\
@@ -103,6 +105,12 @@ def test_words_of_neighbouring_cells_are_not_joined():
         "<pre><span>print</span><span>(1)</span></pre></section>"
     )
     assert sections(page)[0]["text"] == "lamp north 1,250 south a b print(1)"
+
+
+def test_nothing_is_looked_for_after_an_error_or_in_a_book_on_paper():
+    for name, error in (("html", ValueError("no page")), ("latex", None)):
+        app = SimpleNamespace(builder=SimpleNamespace(name=name))  # and no pages
+        assert extension._write_sections(app, error) is None
 
 
 def test_page_without_sections_has_none():
