@@ -117,7 +117,7 @@ def write_parquet(path: Path, frames: Iterable[pd.DataFrame], compression: str =
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: AnyPath) -> Iterator[None]:
     """Say in one sentence why a file cannot be read."""
     try:
         yield

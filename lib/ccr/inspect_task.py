@@ -18,7 +18,6 @@ With ``--epochs 3`` each prompt is asked three times and its scores are averaged
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -81,7 +80,6 @@ def from_log(path: AnyPath) -> tuple[Tasks, list[np.ndarray]]:
     The tasks are generated again from the parameters in the log; each prompt must be, word for
     word, what the model was given, and answered once in every epoch.
     """
-    path = Path(path)
     with reading(path):
         found = log.read_eval_log(str(path))
     task_name = found.eval.task.rpartition("/")[2]
