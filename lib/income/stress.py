@@ -216,7 +216,7 @@ def changes(
     """
     rows, keys = [], ["stress", "level", "mark"]
     for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
-        whose = table.groupby(["stress", "study", "estimator"], sort=False)[mark]
+        whose = table.groupby(["stress", "study", "estimator"])[mark]
         first = whose.transform("first", skipna=False)  # a change from what is unknown is unknown
         later = table["level"] != table.groupby("stress")["level"].transform("first")
         change = curve(table.assign(**{mark: table[mark] - first})[later], mark)

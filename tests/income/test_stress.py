@@ -231,6 +231,7 @@ def test_curve_and_change_are_those_of_students_t():
     assert changes(table.assign(error=np.nan), {"t": "T"}, ["error"]).empty
     both = pd.concat([table.assign(**{"R²": table["error"] / 100}), table.assign(stress="age")])
     said = changes(both, {"t": "T"})["T"]
+    assert said.index.unique("stress").tolist() == ["size", "age"], "in their order"
     assert said[("size", 2)].to_dict() == {"error": "+100 ± 2", "R²": "+1.00 ± 0.02"}
     assert said[("age", 2)].to_dict() == {"error": "+100 ± 2"}
     # Where only one study knows its first level, it alone tells the change, and no interval.
