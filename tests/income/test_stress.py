@@ -230,7 +230,10 @@ def test_curve_and_change_are_those_of_students_t():
     assert said["T"].to_dict() == {("size", 2, "error"): "+100 ± 2"}, "4.303 / √3"
     assert changes(table.assign(error=np.nan), {"t": "T"}, ["error"]).empty
     both = pd.concat([table.assign(**{"R²": table["error"] / 100}), table.assign(stress="age")])
-    said = changes(both, {"t": "T"})["T"]
+    average = both.assign(estimator="a", **{"R²": np.nan})  # one that has no single effects
+    said = changes(pd.concat([both, average]), {"t": "T", "a": "A"})
+    assert said["A"]["size", 2].to_dict() == {"error": "+100 ± 2", "R²": ""}
+    said = said["T"]
     assert said.index.unique("stress").tolist() == ["size", "age"], "in their order"
     assert said[("size", 2)].to_dict() == {"error": "+100 ± 2", "R²": "+1.00 ± 0.02"}
     assert said[("age", 2)].to_dict() == {"error": "+100 ± 2"}
