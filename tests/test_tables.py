@@ -22,6 +22,9 @@ from lib.tables import number_text, typeset
         ((5e12, None, ".0e"), "5·10¹²"),
         ((3.0, None, "+.1f"), "+3.0"),
         ((np.float32(0.5), np.float64(0.0)), "0.5000 ± 0.0000"),
+        ((8.4466e-5,), "0.00008447"),
+        ((-7.84671797814e-247,), "−7.847·10⁻²⁴⁷"),
+        ((4.4e-16, 2e-17), "4.4·10⁻¹⁶ ± 2.0·10⁻¹⁷"),
     ],
 )
 def test_a_number_is_written_in_one_way(arguments, text):
@@ -39,6 +42,7 @@ def test_the_largest_of_a_column_has_three_digits_and_integers_have_none_more():
     assert cells(typeset(frame)) == [["a", "b", "n", "w"], *expected]
     assert cells(typeset(frame, digits=2))[1] == ["67.62", "4\u202f330.40", "1", "1.00"]
     assert cells(typeset(frame, digits={"a": 0}))[1][:2] == ["68", "4\u202f330"]
+    assert cells(typeset(frame[["a"]] * 1e-17))[1:] == [["6.76·10⁻¹⁶"], ["4.00·10⁻¹⁹"]]
     assert cells(typeset(frame[["a", "b"]], by_row=True))[1:] == [
         ["68", "4\u202f330"],
         ["0.040", "−0.300"],

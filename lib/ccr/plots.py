@@ -21,7 +21,10 @@ RADIUS, STEP = 0.17, 0.52
 def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None = None) -> Figure:
     """Draw a chain and, at the same heights, its cut tree, with the PNS of its edges if given."""
     places, tree = _places(chain), chain.cut_tree
-    spine = {node: (-0.35, places[node][1]) for node in tree}
+    # Where arcs are many, they begin further on the left and lie closer, so that all have room.
+    arcs = max(1, len(tree) - 2)
+    start = float(np.clip(1.25 - 0.48 * arcs, -1.3, -0.35))
+    spine = {node: (start, places[node][1]) for node in tree}
     bottom = places[chain.leaf][1]
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), FigureClass=Drawing)
     # Arrows end at the circles; matplotlib counts this in points.
@@ -31,11 +34,12 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
     for cause, effect in chain.quantities:
         (x, y), (_, end) = spine[cause], spine[effect]
         # The further an arc reaches, the wider it is; a chord's middle is half its bend away.
-        width = 0.48 * (tree.index(effect) - tree.index(cause) - 1)
+        width = min(0.48, (1.25 - start) / arcs) * (tree.index(effect) - tree.index(cause) - 1)
         arrow(right, (x, y), (x, end), 2 * width / (end - y), **edge)
         if pns is not None:
             look = {"bbox": {"fc": "white", "ec": "none", "pad": 0.8}, "size": 9, "ha": "center"}
-            right.text(x + width, (y + end) / 2, f"{pns[cause, effect]:.2g}", va="center", **look)
+            said = number_text(pns[cause, effect], digits=".2g")
+            right.text(x + width, (y + end) / 2, said, va="center", **look)
     for axes, title, nodes in ((left, "causal graph", places), (right, "cut tree", spine)):
         axes.set(aspect="equal", xlim=(-WIDTH / 4, WIDTH / 4), ylim=(bottom - 0.25, 0.25))
         axes.set_title(title, loc="center")
@@ -62,9 +66,16 @@ def responses(quantities: pd.DataFrame) -> Figure:
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
     shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
-    most, least = shares["follows"].idxmax(), shares["follows"].idxmin()
-    title = f"The effect follows most often in {most}, least in {least}"
+    title = f"The PNS of a pair: {_span(shares['follows'])}"
     return _stacked(shares, title, "% of samples")
+
+
+def _span(values: pd.Series) -> str:
+    """Say the least and the largest of values, and whose they are; of equal ones, only which."""
+    ends = {
+        number_text(values[one], digits=".2g"): one for one in (values.idxmin(), values.idxmax())
+    }
+    return " to ".join(f"{text} ({one})" if len(ends) > 1 else text for text, one in ends.items())
 
 
 def _stacked(shares: pd.DataFrame, title: str, unit: str) -> Figure:
@@ -82,12 +93,7 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
     parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
     options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.6}
     options |= {"xscale": "log", "ylim": (0, 100)}
-    ranked = sorted(values, key=lambda name: float(np.median(values[name])))
-    said = [
-        f"{number_text(np.median(values[name]), digits='.2g')} ({name})"
-        for name in dict.fromkeys([ranked[0], ranked[-1]])
-    ]
-    title = f"Median {quantity}: {' to '.join(said)}"
+    title = f"Median {quantity}: {_span(pd.Series({k: np.median(v) for k, v in values.items()}))}"
     return lines(pd.concat(parts), quantity, title, "% of worlds below", **options)
 
 

@@ -162,6 +162,8 @@ class Task:
 
     def anatomy(self, sample: int = 0) -> pd.DataFrame:
         """Return every sentence of a prompt with its `part`, context or sample, and its `role`."""
+        rule = f"sample must lie between 0 and {self.n_samples - 1}"
+        check(0 <= sample < self.n_samples, rule, sample)
         rows = [("context", role, text) for role, text in self.story.rules]
         noise = self.told[:, [sample]]
         for node, (text,) in self.story.facts(noise, first=sample):

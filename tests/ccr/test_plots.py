@@ -53,6 +53,11 @@ def test_every_edge_is_drawn_and_written_on(chain, quantities):
     written = {text.get_text() for text in right.texts}
     assert {f"{pns:.2g}" for pns in quantities["PNS"]} <= written
     assert {text.get_text() for text in left.texts} == {str(n) for n in range(chain.n_nodes)}
+    long = Chain([2] * 7)
+    _, right = plots.chain_and_cut_tree(long, dict.fromkeys(long.quantities, 1e-5)).axes
+    assert {text.get_text() for text in right.texts} > {"1·10⁻⁵"}
+    middles = [text.get_position()[0] for text in right.texts]
+    assert max(middles) < right.get_xlim()[1] - 0.2, "all of the widest is seen"
 
 
 def test_nodes_have_places_of_their_own():
@@ -68,8 +73,8 @@ def test_nodes_have_places_of_their_own():
 def test_bars_of_responses_fill_the_whole(quantities):
     figure = plots.responses(quantities)
     (axes,), pns = figure.axes, quantities["PNS"]
-    ends = (f"{cause} → {effect}" for cause, effect in (pns.idxmax(), pns.idxmin()))
-    assert message(figure) == "The effect follows most often in {}, least in {}".format(*ends)
+    low, high = (f"{pns[end]:.2g} ({end[0]} → {end[1]})" for end in (pns.idxmin(), pns.idxmax()))
+    assert message(figure) == f"The PNS of a pair: {low} to {high}"
     widths = np.array([bar.get_width() for bar in axes.patches]).reshape(3, len(quantities))
     pairs = [f"{cause} → {effect}" for cause, effect in quantities.index]
     assert [label.get_text() for label in axes.get_yticklabels()] == pairs
@@ -82,6 +87,8 @@ def test_bars_of_responses_fill_the_whole(quantities):
 def test_distribution_functions_end_at_a_hundred_per_cent():
     figure = plots.shares_below({"few": [0.1, 0.4, 0.2], "one": [0.01]}, "PNS", mark=0.05)
     assert message(figure) == "Median PNS: 0.01 (one) to 0.2 (few)"
+    same = plots.shares_below({"few": [0.1, 0.3], "one": [0.2]}, "PNS", mark=0.05)
+    assert message(same) == "Median PNS: 0.2", "no order among equal ones"
     few, one, mark = figure.axes[0].lines
     assert few.get_ydata()[-1] == one.get_ydata()[-1] == 100
     assert few.get_drawstyle() == "steps-post"
