@@ -212,7 +212,7 @@ def test_a_floor_is_kept_by_the_sets_that_have_one(static):
 
 def test_solutions_of_static_data_sets_show_what_they_say(static):
     assert (static.ended["solution-1"]["prompts a sample"] == 16).all()
-    assert static["table"].loc["least pns", "candy_party_v0"] == static["floor"] > 0
+    assert static.ended["code-04"].loc["least pns", "candy_party_v0"] == static["floor"] > 0
     for name, row in static.ended["solution-2"].iterrows():
         tree = static["built"][name].tasks[row["task"]].world.chain.cut_tree
         assert tree.index(row["effect"]) == tree.index(row["cause"]) + 1
