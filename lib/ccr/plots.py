@@ -105,7 +105,8 @@ def convergence(errors: pd.DataFrame) -> Figure:
     table = pd.concat(parts, names=["series", "number of samples n"]).reset_index()
     looks = {"expected": {"color": INK, "linewidth": 1}, "measured": DOTS}
     options = {"looks": looks, "height": 2.6, "xscale": "log", "yscale": "log"}
-    title, unit = "More samples, smaller errors", "error of the PNS"
+    least, most = (f"{errors['error'][n]:.2g} with {number_text(n)}" for n in errors.index[[0, -1]])
+    title, unit = f"Error of the PNS: {least} samples, {most}", "error of the PNS"
     figure = lines(table, "number of samples n", title, unit, **options)
     figure.axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     figure.axes[0].yaxis.set_minor_formatter("")

@@ -104,7 +104,9 @@ def test_errors_are_drawn_within_their_band():
     index = pd.Index([100, 400], name="n")
     table = pd.DataFrame({"error": [0.05, 0.02], "expected": [0.04, 0.02]}, index=index)
     table = table.assign(low=0.9 * table["expected"], high=1.1 * table["expected"])
-    axes = plots.convergence(table).axes[0]
+    figure = plots.convergence(table)
+    assert message(figure) == "Error of the PNS: 0.05 with 100 samples, 0.02 with 400"
+    axes = figure.axes[0]
     assert axes.lines[-1].get_ydata().tolist() == [0.05, 0.02]
     band = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == pytest.approx((0.9 * 0.02, 1.1 * 0.04))
