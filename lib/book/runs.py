@@ -7,6 +7,7 @@ executed notebook, its run record and its page. `runs/index.html` lists them all
 import itertools
 import math
 import os
+import shlex
 import shutil
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ import pandas as pd
 
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
-from lib.book.parameters import as_typed, read_notebook
+from lib.book.parameters import as_source, as_typed, read_notebook
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.errors import check, check_count, check_known
@@ -47,7 +48,10 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
         records = find_runs(book)
         others = shown | {path.parent.name for path in book.runs.glob("*/index.html")}
         site.pages["index.md"] = TEMPLATES.get_template("runs.md").render(
-            runs=records, pages=others, others=sorted(others - set(records))
+            runs=records,
+            given={name: _given(run["command"]) for name, run in records.items()},
+            pages=others,
+            others=sorted(others - set(records)),
         )
         site.pages |= {f"{folder}/index.md": text for folder, text in pages.items()}
         if run:
@@ -60,6 +64,12 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
             for but in (shutil.ignore_patterns("*.html"), None):
                 shutil.copytree(html, book.runs, False, but, os.replace, dirs_exist_ok=True)
     return problems
+
+
+def _given(command: str) -> str:
+    """Return the values that a command gives; of the name of a folder, signs are replaced."""
+    words = shlex.split(command)[5:]  # after those of `python -m lib run NOTEBOOK`
+    return ", ".join(map("=".join, zip(words[1::3], words[2::3], strict=True)))
 
 
 def _begin(folder: Path) -> None:
@@ -98,7 +108,8 @@ def sweep(
     rows = []
     for record in (read_record(run.record) or {} for run in runs.values() if not why_stale(run)):
         given = {name: record["parameters"][name] for name in grid}
-        plain = {k: v if isinstance(v, float | int) else as_typed(v) for k, v in given.items()}
+        # A bool counts as a number in Python, and is none on an axis.
+        plain = {k: v if type(v) in (float, int) else as_typed(v) for k, v in given.items()}
         rows += [{**plain, "number": name, **found} for name, found in record["numbers"].items()]
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
@@ -112,8 +123,12 @@ def sweep(
     write_text(where / "numbers.csv", table.to_csv(index=False, lineterminator="\n"))
     write_bytes(where / "numbers.parquet", table.to_parquet(index=False))
     write_text(where / "sweep.svg", curves(table, list(grid)).svg())
+    sizes = {  # of what is meant, where two texts are one value
+        name: len({as_source(run.parameters[name].parse(text)) for text in texts})
+        for name, texts in grid.items()
+    }
     text = TEMPLATES.get_template("sweep.md").render(
-        run=run, grid=grid, size=len(runs), table=table, problems=problems
+        run=run, sizes=sizes, size=len(runs), table=table, problems=problems
     )
     return where, problems + show(book, pages={where.name: text})
 
@@ -139,7 +154,7 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     shape = plots.lines if pd.api.types.is_numeric_dtype(drawn[x]) else plots.intervals
     look: dict[str, Any] = {"look": {"marker": "o"}} if shape is plots.lines else {}
     options = {"columns": 1 if drawn["panel"].nunique() <= 4 else 2, "shared": False} | look
-    figure: plots.Drawing = shape(drawn, x, f"What changes with {x}", **options)
+    figure: plots.Drawing = shape(drawn, x, f"Recorded numbers by {x}", **options)
     return figure
 
 
@@ -174,7 +189,12 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
                 write_bytes(where / file, svg.encode() or b64decode(png))
                 figures.setdefault(figure, []).append((place, file, about))
     pages = [name for name in names if (book.runs / name / "index.html").exists()]
+    every = dict.fromkeys(name for run in runs for name in run["parameters"])
+    given = {
+        name: [as_source(of[name]) if name in of else "" for of in (r["parameters"] for r in runs)]
+        for name in every
+    }
     text = TEMPLATES.get_template("comparison.md").render(
-        names=names, runs=runs, figures=figures, pages=pages
+        names=names, runs=runs, given=given, figures=figures, pages=pages
     )
     return where, show(book, pages={where.name: text})

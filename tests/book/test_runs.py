@@ -27,7 +27,7 @@ number("total", n * seed, "apples", standard_error=0.5)
 number("root", n**0.5)
 """
 PARAMETERS = "n: int = 3  # terms\nseed: int = 1\npause: float = 0.0\nnames: list[str] = []\n"
-PARAMETERS += "most: int | None = None"
+PARAMETERS += "most: int | None = None\nflag: bool = True"
 
 
 def with_totals(book, patch):
@@ -105,12 +105,14 @@ def test_what_fails_is_named_at_the_end_and_stops_nothing(book, unrendered):
 
 
 def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
-    folder, problems = sweep("totals", {"n": ["1", "2"], "most": ["5", "None"]}, book=book)
+    grid = {"n": ["1", "2"], "most": ["5", "None"], "flag": ["False", "false"]}
+    folder, problems = sweep("totals", grid, book=book)
     assert problems == []
     table = pd.read_parquet(folder / "numbers.parquet")
     totals = table[table["number"] == "total"]
     assert totals["most"].tolist() == ["5", "None", "5", "None"]
     assert totals["n"].tolist() == [1, 1, 2, 2]
+    assert totals["flag"].tolist() == ["False"] * 4, "which is no number on an axis"
 
 
 def test_bad_input_is_refused_in_one_sentence(book, unrendered):
@@ -203,6 +205,18 @@ def test_a_comparison_says_what_differs_in_and_out(book, pair):
         compare(["totals,n=100,seed=2", "moon"], book)
     with pytest.raises(InputError, match="two runs at least"):
         compare([pair[0].page, str(pair[0].output.parent)], book)
+
+
+def test_what_another_notebook_has_not_is_blank_and_units_are_not_mixed():
+    runs = [
+        {"started": "2026-11-23T09:00", "numbers": {"mean": {"value": value, "unit": unit}}}
+        for value, unit in ((1.0, "kg"), (3.0, "$"))
+    ]
+    given = {"n": ["1", ""], "same": ["2", "2"]}
+    about = {"names": ["a", "b"], "runs": runs, "given": given, "figures": {}, "pages": []}
+    page = rendering.TEMPLATES.get_template("comparison.md").render(about)
+    assert "<td><code>1</code></td><td></td>" in page and "same" not in page
+    assert "3 $" in page and "+2" not in page
 
 
 def test_a_comparison_has_figures_of_either_kind(book, pair, monkeypatch):
