@@ -41,8 +41,8 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
         # An error that is nothing but rounding would ask for digits without end.
         least = max(error, 1e-6 * abs(value)) if error else abs(value)
         digits = 0 if whole else max(0, (1 if error else 3) - math.floor(math.log10(least)))
-        if digits > MOST_DIGITS:
-            digits = ".1e" if error else ".3e"
+    if not isinstance(digits, str) and digits > MOST_DIGITS:
+        digits = ".1e" if error else ".3e"
     form = digits if isinstance(digits, str) else f"z,.{digits}f"
     text = " ± ".join(format(one, form) for one in (value, error) if one is not None)
     text = re.sub(r"e([+-]\d+)", lambda e: "·10" + str(int(e[1])).translate(_POWER), text)
@@ -93,7 +93,6 @@ def typeset(
         sizes = [abs(one) for one in values if _is_number(one)]
         if form is None and values.name not in error and any(one % 1 for one in sizes):
             form = ",g" if asis else max(0, 2 - math.floor(math.log10(max(sizes))))
-            form = ".2e" if isinstance(form, int) and form > MOST_DIGITS else form
         errors = frame.get(error.get(values.name), [None] * len(values))
         return pd.Series(map(_text, values, errors, [form] * len(values)), values.index)
 

@@ -42,7 +42,7 @@ def test_the_largest_of_a_column_has_three_digits_and_integers_have_none_more():
     assert cells(typeset(frame)) == [["a", "b", "n", "w"], *expected]
     assert cells(typeset(frame, digits=2))[1] == ["67.62", "4\u202f330.40", "1", "1.00"]
     assert cells(typeset(frame, digits={"a": 0}))[1][:2] == ["68", "4\u202f330"]
-    assert cells(typeset(frame[["a"]] * 1e-17))[1:] == [["6.76·10⁻¹⁶"], ["4.00·10⁻¹⁹"]]
+    assert cells(typeset(frame[["a"]] * 1e-17))[1:] == [["6.762·10⁻¹⁶"], ["4.000·10⁻¹⁹"]]
     assert cells(typeset(frame[["a", "b"]], by_row=True))[1:] == [
         ["68", "4\u202f330"],
         ["0.040", "−0.300"],

@@ -7,7 +7,6 @@ executed notebook, its run record and its page. `runs/index.html` lists them all
 import itertools
 import math
 import os
-import shlex
 import shutil
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
@@ -48,10 +47,7 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
         records = find_runs(book)
         others = shown | {path.parent.name for path in book.runs.glob("*/index.html")}
         site.pages["index.md"] = TEMPLATES.get_template("runs.md").render(
-            runs=records,
-            given={name: _given(run["command"]) for name, run in records.items()},
-            pages=others,
-            others=sorted(others - set(records)),
+            runs=records, pages=others, others=sorted(others - set(records))
         )
         site.pages |= {f"{folder}/index.md": text for folder, text in pages.items()}
         if run:
@@ -64,12 +60,6 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
             for but in (shutil.ignore_patterns("*.html"), None):
                 shutil.copytree(html, book.runs, False, but, os.replace, dirs_exist_ok=True)
     return problems
-
-
-def _given(command: str) -> str:
-    """Return the values that a command gives; of the name of a folder, signs are replaced."""
-    words = shlex.split(command)[5:]  # after those of `python -m lib run NOTEBOOK`
-    return ", ".join(map("=".join, zip(words[1::3], words[2::3], strict=True)))
 
 
 def _begin(folder: Path) -> None:
@@ -123,12 +113,8 @@ def sweep(
     write_text(where / "numbers.csv", table.to_csv(index=False, lineterminator="\n"))
     write_bytes(where / "numbers.parquet", table.to_parquet(index=False))
     write_text(where / "sweep.svg", curves(table, list(grid)).svg())
-    sizes = {  # of what is meant, where two texts are one value
-        name: len({as_source(run.parameters[name].parse(text)) for text in texts})
-        for name, texts in grid.items()
-    }
     text = TEMPLATES.get_template("sweep.md").render(
-        run=run, sizes=sizes, size=len(runs), table=table, problems=problems
+        run=run, grid=grid, size=len(runs), table=table, problems=problems
     )
     return where, problems + show(book, pages={where.name: text})
 
@@ -152,6 +138,8 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
         ", ".join(f"{name} = {row[name]}" for name in others) for _, row in drawn.iterrows()
     ]
     shape = plots.lines if pd.api.types.is_numeric_dtype(drawn[x]) else plots.intervals
+    if shape is plots.intervals:  # beside which a long text would leave no room
+        drawn[x] = [t if len(t) < 40 else f"{t[:24]} … {t[-12:]}" for t in map(str, drawn[x])]
     look: dict[str, Any] = {"look": {"marker": "o"}} if shape is plots.lines else {}
     options = {"columns": 1 if drawn["panel"].nunique() <= 4 else 2, "shared": False} | look
     figure: plots.Drawing = shape(drawn, x, f"Recorded numbers by {x}", **options)
@@ -189,11 +177,9 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
                 write_bytes(where / file, svg.encode() or b64decode(png))
                 figures.setdefault(figure, []).append((place, file, about))
     pages = [name for name in names if (book.runs / name / "index.html").exists()]
-    every = dict.fromkeys(name for run in runs for name in run["parameters"])
-    given = {
-        name: [as_source(of[name]) if name in of else "" for of in (r["parameters"] for r in runs)]
-        for name in every
-    }
+    every = [run["parameters"] for run in runs]
+    names_in = dict.fromkeys(itertools.chain(*every))
+    given = {k: [as_source(one[k]) if k in one else "" for one in every] for k in names_in}
     text = TEMPLATES.get_template("comparison.md").render(
         names=names, runs=runs, given=given, figures=figures, pages=pages
     )

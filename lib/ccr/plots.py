@@ -72,10 +72,8 @@ def responses(quantities: pd.DataFrame) -> Figure:
 
 def _span(values: pd.Series) -> str:
     """Say the least and the largest of values, and whose they are; of equal ones, only which."""
-    ends = {
-        number_text(values[one], digits=".2g"): one for one in (values.idxmin(), values.idxmax())
-    }
-    return " to ".join(f"{text} ({one})" if len(ends) > 1 else text for text, one in ends.items())
+    ends = {number_text(values[k], digits=".2g"): k for k in (values.idxmin(), values.idxmax())}
+    return " to ".join(f"{text} ({k})" if len(ends) > 1 else text for text, k in ends.items())
 
 
 def _stacked(shares: pd.DataFrame, title: str, unit: str) -> Figure:

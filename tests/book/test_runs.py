@@ -191,6 +191,9 @@ def test_curves_of_words_have_rows_and_a_colour_for_each_other_value():
     assert axes.get_title("left") == "a sum"
     drawn = {one.get_label(): one[0].get_xdata().tolist() for one in axes.containers}
     assert drawn == {"n = 1": [1, 2], "n = 2": [3, 4]}
+    (axes,) = curves(table.replace({"arm": {"a": "many words " * 20 + "more"}}), ["arm"]).axes
+    assert axes.get_yticklabels()[0].get_text() == "many words many words ma … y words more"
+    assert axes.get_position().width > 0.4, "there is room for the values"
 
 
 def test_a_comparison_says_what_differs_in_and_out(book, pair):
