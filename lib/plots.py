@@ -74,7 +74,8 @@ class Drawing(Figure):
     def svg(self) -> str:
         """Return the figure as the text of an SVG file."""
         file = io.StringIO()
-        with plt.rc_context({"svg.fonttype": "path", "svg.hashsalt": "the same names every time"}):
+        salt = {"svg.fonttype": "path", "svg.hashsalt": "the same names every time"}
+        with plt.style.context(salt, after_reset=True):
             self.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
 
@@ -93,6 +94,8 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
     @functools.wraps(draw)
     def drawn(*arguments: Any, **options: Any) -> Figure:
+        # Now does matplotlib pick its backend: what that sets is to outlast our style.
+        plt.draw_if_interactive()
         with plt.style.context(STYLE, after_reset=True):
             figure = draw(*arguments, **options)
             if figure.get_layout_engine():  # anew, if another function has drawn it and fixed it

@@ -102,6 +102,7 @@ def test_the_bytes_of_a_figure_are_the_same_twice_whatever_matplotlib_is_set_to(
             "xtick.color": "red",
             "lines.linewidth": 9,
             "svg.fonttype": "none",
+            "savefig.bbox": "tight",
         }
         with plt.rc_context(other):
             assert written(draw()) == first

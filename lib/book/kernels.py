@@ -58,7 +58,6 @@ def serve() -> None:
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """Be a kernel."""
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
-    import matplotlib
     import pandas
     from ipykernel.kernelapp import launch_new_instance
 
@@ -67,8 +66,7 @@ def _work(server: int, arguments: list[str], folder: str, environment: dict[str,
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # These look where they are when they are imported, and were not in a notebook.
-    matplotlib.rcParams["backend"] = "module://matplotlib_inline.backend_inline"
+    # It looks where it is when it is imported, and was not in a notebook.
     pandas.set_option("display.max_columns", 20)
     sys.argv = [*arguments, f"--IPKernelApp.parent_handle={server}"]
     launch_new_instance()

@@ -36,6 +36,17 @@ from lib.files import atomic_write, digest, remove_left, writable, write_text
 #: Tables of `data` that measurements write, and prose pages read.
 MEASURED = ("scaling.csv", "speed.json", "training.csv")
 
+#: What kernels are told, so that they show the same to everyone, however their user has set up
+#: Python, IPython or Matplotlib; and that they say nothing of their own worries at their end.
+ALONE = ["--log-level=CRITICAL", "--InteractiveShellApp.exec_PYTHONSTARTUP=False"]
+ALONE += [
+    f"--InteractiveShellApp.exec_lines=__import__('matplotlib').{call}"
+    for call in (
+        "rcdefaults()",
+        "rcParams.update(backend='module://matplotlib_inline.backend_inline')",
+    )
+]
+
 
 class PageFailed(Exception):
     """A notebook raised an error; the message says which page, which cell, and what."""
@@ -179,7 +190,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
             # For the client below papermill, whose own `cwd` would move this whole process.
             resources={"metadata": {"path": str(folder)}},
             config=Config(KernelManager=settings if through_files else {}),
-            extra_arguments=["--log-level=CRITICAL"],  # a kernel's own worries at its end
+            extra_arguments=[*ALONE, f"--ipython-dir={sockets}"],
             **({"kernel_manager_class": ForkedKernel} if CAN_FORK else {}),
         )
         return executed

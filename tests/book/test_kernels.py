@@ -33,10 +33,10 @@ def outputs(tiny_book):
     return run
 
 
-def test_a_fork_shows_what_a_kernel_of_its_own_shows(outputs, monkeypatch):
+def test_a_fork_shows_what_a_kernel_of_its_own_shows_to_any_user(outputs, tmp_path, monkeypatch):
     cells = (
         "import pandas as pd\npd.DataFrame([range(30)])",
-        "{'wide': pd.DataFrame([[0.123456789] * 9])}",
+        "{'wide': pd.DataFrame([[0.123456789] * 9] * 3)}",
         "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])",
         "import sys\nsys.path, __name__",
         "import numpy as np\nnp.random.default_rng(1).normal()",
@@ -45,6 +45,14 @@ def test_a_fork_shows_what_a_kernel_of_its_own_shows(outputs, monkeypatch):
     )
     forked = outputs("forked", *cells)
     monkeypatch.setattr(kernels, "CAN_FORK", False)
+    startup = tmp_path / "profile_default" / "startup" / "mine.py"
+    startup.parent.mkdir(parents=True)
+    startup.write_text("import pandas\npandas.set_option('display.precision', 2)")
+    (tmp_path / "python.py").write_text("import pandas\npandas.set_option('display.max_rows', 2)")
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9")
+    for name, path in {"IPYTHONDIR": "", "PYTHONSTARTUP": "python.py", "MATPLOTLIBRC": ""}.items():
+        monkeypatch.setenv(name, str(tmp_path / path))
+    monkeypatch.setenv("MPLBACKEND", "agg")
     assert outputs("alone", *cells) == forked
 
 
@@ -61,8 +69,11 @@ def test_what_chapters_import_is_there_before_they_do(outputs):
     wanted = ("lib.effects", "lib.income", "lib.ccr", "lib.plots", "lib.book.recorded")
     count = "len({name.partition('.')[0] for name in set(sys.modules) - before} - {'lib'})"
     cell = f"import sys\nbefore = set(sys.modules)\nimport {', '.join(wanted)}\n{count}"
-    ((shown,),) = outputs("imports", cell)
+    ours = "import pandas as pd\nlib.plots.heat_map(pd.DataFrame({'n': [1]}), 'Ours').svg();"
+    theirs = "import matplotlib.pyplot as plt\nplt.plot([1, 2]);"
+    (shown,), _, (plot,) = outputs("imports", cell, ours, theirs)
     assert int(shown.data["text/plain"]) < 10, "packages of which some part is imported late"
+    assert "image/png" in plot.data, "after a figure of ours, those of the user are shown"
 
 
 def test_a_fork_does_at_its_end_what_it_was_asked_to(outputs, tmp_path):
