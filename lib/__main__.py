@@ -1,6 +1,7 @@
 """The command line: `python -m lib --help`."""
 
 import contextlib
+import io
 import os
 import re
 import signal
@@ -329,10 +330,12 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
 
 def main(typed: list[str]) -> int:
     """Run the command line with what was typed, and return its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # and was not closed
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr writes what it cannot
     try:
         with commands.make_context("python -m lib", typed or ["--help"]) as context:
             problems, status = commands.invoke(context) or [], 1
-            sys.stdout.flush()
+            print(end="", flush=True)
     except click.exceptions.Exit as end:  # after --help
         return end.exit_code
     except BrokenPipeError:

@@ -1,5 +1,6 @@
 """The command line answers plainly, with the right exit status, and never with a traceback."""
 
+import io
 import json
 import os
 import subprocess
@@ -288,6 +289,15 @@ def test_a_reader_that_has_read_enough_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def test_a_stream_that_writes_few_letters_or_none_is_no_error(book, monkeypatch):
+    book.add_edition("greek", "about: Of γ.\npages: [{page: small_sum, notebook: sums}]\n")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    assert main(["pages", "--edition", "greek"]) == 0
+    assert sys.stdout.buffer.getvalue().startswith(rb"edition greek: Of \u03b3.")
+    monkeypatch.setattr(sys, "stdout", None)  # as by `>&-`
+    assert main(["pages", "--edition", "greek"]) == 0
 
 
 MODEL = """\
