@@ -12,6 +12,7 @@ import functools
 import json
 import logging
 import os
+import re
 import signal
 import tempfile
 import threading
@@ -181,7 +182,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
         through_files = os.name == "posix" and len(os.fsencode(sockets)) < 90
         executed: NotebookNode = papermill.execute_notebook(
             source,
-            output,
+            re.sub("[{}]", r"\g<0>\g<0>", str(output)),  # else it would put parameters there
             kernel_name="python3",
             progress_bar=False,
             on_cell_start=lambda cell, cell_index: reached.append(cell),

@@ -78,7 +78,7 @@ def test_the_same_inputs_give_the_same_bytes(page_run):
 
 
 def test_a_relative_output_is_where_one_stands(tiny_book, monkeypatch):
-    elsewhere = tiny_book.root / "elsewhere"
+    elsewhere = tiny_book.root / "else {where}"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     run_page(Run(tiny_book.notebook("sums"), Path("out.ipynb"), book=tiny_book))
