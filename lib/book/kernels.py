@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 from jupyter_client.manager import AsyncKernelManager
 
-#: What most chapters need; what is missing here, a chapter imports itself.
+#: What most chapters need; what is missing here or broken, a chapter imports itself.
 IMPORTED = (
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "IPython.core.completer", "myst_nb"),
     *("matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.stats", "sklearn.ensemble"),
@@ -43,7 +43,7 @@ def serve() -> None:
     answers, server = os.fdopen(os.dup(1), "w"), os.getpid()
     os.dup2(2, 1)  # whatever else is written there is no answer
     for name in IMPORTED:
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
     for line in sys.stdin:

@@ -191,7 +191,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
             # For the client below papermill, whose own `cwd` would move this whole process.
             resources={"metadata": {"path": str(folder)}},
             config=Config(KernelManager=settings if through_files else {}),
-            extra_arguments=[*ALONE, f"--ipython-dir={sockets}"],
+            extra_arguments=[*ALONE, f"--profile-dir={sockets}"],
             **({"kernel_manager_class": ForkedKernel} if CAN_FORK else {}),
         )
         return executed
