@@ -97,10 +97,12 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
 
     book = Book()
     run = Run(book.notebook(name), values=_once(given), book=book, as_text=True)
-    if why_stale(run) and (problems := execute([run])):
-        failed = [f"the notebook as it failed is {run.failed}"] if run.failed.exists() else []
-        return problems + failed
     page = run.output.with_name("index.html")
+    if why_stale(run):
+        if problems := execute([run]):
+            failed = [f"the notebook as it failed is {run.failed}"] if run.failed.exists() else []
+            return problems + failed
+        page.unlink(missing_ok=True)  # of an earlier run, also if the clock was put back since
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
     problems = [] if fresh else show(book, run)
     if page.exists():  # or else the renderer has crashed

@@ -65,3 +65,10 @@ def test_examples_run_in_a_copy(tmp_path):
     command = [sys.executable, "-c", USE]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_line_ends_are_those_of_git_for_whoever_clones_it():
+    attributes = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    assert [line for line in attributes if not line.startswith("#")] == ["* -text"]
+    for name in ("Makefile", ".ci/run"):
+        assert b"\r" not in (ROOT / name).read_bytes(), f"{name} is read by what takes no such end"
