@@ -86,7 +86,10 @@ def _forked(order: str) -> int:
         if _server is None or _server.poll() is not None:
             # Where to import from is a matter of each fork.
             shared = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
-            command = [sys.executable, __file__]
+            # From Python 3.12, a fork beside a thread is warned of. The one here is of pyarrow's
+            # memory, and is made for it.
+            quiet = "-Wignore:This process:DeprecationWarning"
+            command = [sys.executable, quiet, __file__]
             _server = subprocess.Popen(command, start_new_session=True, env=shared, **pipes)
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)

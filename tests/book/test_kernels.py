@@ -95,13 +95,14 @@ def test_a_fork_has_the_folder_and_the_variables_of_its_own_start(outputs, tiny_
     assert ast.literal_eval(shown.data["text/plain"]) == expected
 
 
-def test_what_has_ended_is_started_anew_and_outlives_a_broken_library(outputs, monkeypatch):
+def test_what_has_ended_is_started_anew_and_outlives_a_broken_library(outputs, monkeypatch, capfd):
     monkeypatch.setenv("PYTHONOPTIMIZE", "2")  # with which XGBoost cannot be imported
     cell = "import os\nos.getppid()"
     (((before,),), _) = outputs("before", cell), kernels._server.kill()
     kernels._server.wait()
     ((after,),) = outputs("after", cell)
     assert after.data["text/plain"] == str(kernels._server.pid) != before.data["text/plain"]
+    assert capfd.readouterr().err == "", "such as a warning of Python 3.12 of forks"
     kernels._server.kill()  # the next one is as the others are
     kernels._server.wait()
 
