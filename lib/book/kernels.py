@@ -88,8 +88,7 @@ def _forked(order: str) -> int:
             shared = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
             # From Python 3.12, a fork beside a thread is warned of. The one here is of pyarrow's
             # memory, and is made for it.
-            quiet = "-Wignore:This process:DeprecationWarning"
-            command = [sys.executable, quiet, __file__]
+            command = [sys.executable, "-Wignore:This process:DeprecationWarning", __file__]
             _server = subprocess.Popen(command, start_new_session=True, env=shared, **pipes)
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)

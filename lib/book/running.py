@@ -37,16 +37,12 @@ from lib.files import atomic_write, digest, remove_left, writable, write_text
 #: Tables of `data` that measurements write, and prose pages read.
 MEASURED = ("scaling.csv", "speed.json", "training.csv")
 
+_MATPLOTLIB = "m.rcdefaults(); m.rcParams['backend'] = 'module://matplotlib_inline.backend_inline'"
+
 #: What kernels are told, so that they show the same to everyone, however their user has set up
 #: Python, IPython or Matplotlib; and that they say nothing of their own worries at their end.
 ALONE = ["--log-level=CRITICAL", "--InteractiveShellApp.exec_PYTHONSTARTUP=False"]
-ALONE += [
-    f"--InteractiveShellApp.exec_lines=__import__('matplotlib').{call}"
-    for call in (
-        "rcdefaults()",
-        "rcParams.update(backend='module://matplotlib_inline.backend_inline')",
-    )
-]
+ALONE += [f"--InteractiveShellApp.exec_lines=import matplotlib as m; {_MATPLOTLIB}; del m"]
 
 
 class PageFailed(Exception):
