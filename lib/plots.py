@@ -246,6 +246,7 @@ def lines(
         axes.locator_params(axis="x", nbins=9, integer=True)
     axes.set(**axis)
     axes.yaxis.set_major_formatter(lambda x, _: number_text(x, digits=",g"))
+    axes.yaxis.set_minor_formatter("")  # of a logarithmic axis, which is shorter than a decade
 
 
 @shape
@@ -420,11 +421,14 @@ def overlap(groups: Mapping[str, pd.Series]) -> Figure:
 
     The title counts who is where estimation is easy, by the rule of thumb of Crump et al. (2009).
     """
-    between = 100 * pd.concat(groups).between(0.1, 0.9).mean()
+    everyone = pd.concat(groups)
+    between = 100 * everyone.between(0.1, 0.9).mean()
     title = f"{between:.0f} % of the propensities are between 0.1 and 0.9"
+    title = "Nobody is in these groups" if everyone.empty else title
     frames = {name: propensity.to_frame("propensity") for name, propensity in groups.items()}
-    options = {"bins": np.linspace(0, 1, 21), "xlim": (0, 1), "yscale": "log", "height": 2.2}
-    return histograms(frames, ["propensity"], title, **options)
+    options = {"bins": np.linspace(0, 1, 21), "xlim": (0, 1), "ylim": (None, 110), "height": 2.2}
+    scale = "linear" if everyone.empty else "log"
+    return histograms(frames, ["propensity"], title, yscale=scale, **options)
 
 
 def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[str]) -> Figure:

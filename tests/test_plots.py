@@ -426,6 +426,9 @@ def test_overlap_draws_the_share_of_each_group():
     assert shares[1] == 50 and shares[-2] == 50 and shares.sum() == 100
     np.testing.assert_allclose(edges[1:], np.linspace(0, 1, 21))
     assert figure.axes[0].get_yscale() == "log"
+    # Within a decade, matplotlib would write 6·10¹ and the like at small ticks.
+    assert not any(label.get_text() for label in figure.axes[0].get_yticklabels(minor=True))
+    assert message(plots.overlap({"a": pd.Series(dtype=float)})) == "Nobody is in these groups"
 
 
 def test_places_of_axes_do_not_hang_on_the_last_digits_of_a_solver():
