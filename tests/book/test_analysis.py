@@ -121,7 +121,8 @@ def test_the_report_and_the_verdicts_follow_from_the_numbers(page):
     assert numbers["intervals_that_hold_the_truth"].value == pytest.approx(
         100 * sum(held) / len(held)
     )
-    assert said(page, "truth-answer").startswith(f"{sum(held)} of {len(held)} intervals")
+    within = f"The truth lies within {sum(held)} of {len(held)} intervals."
+    assert said(page, "truth-answer").startswith(within)
 
 
 def test_the_treated_are_worth_least_where_they_stand_for_everybody(page):
