@@ -66,7 +66,7 @@ def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
         table[end] = percent.clip(0, 100)
     last = table[(table["panel"] == [*runs][-1]) & table["coverage"].notna()]
     hardest = last[last[level] == last[level].max()]
-    rare = f"{(hardest['upper'] < 95).sum()} of {len(hardest)} hold the truth too rarely"
+    rare = f"the truth is held too rarely by {(hardest['upper'] < 95).sum()} of {len(hardest)}"
     title = f"At {hardest['series'].iloc[0]}, {rare}{', last panel' if len(runs) > 1 else ''}"
     unit, line = "intervals that hold the truth, %", {"what 95 % promises": 95}
     return intervals(table, "estimator", title, unit, line=line)
@@ -88,7 +88,7 @@ def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
     looks = {below: {"marker": "v", "color": INK}, "picked": ring}
     options = {"columns": 2, "look": DOTS, "looks": looks, "line": {"best": table["R²"].max()}}
     right = (table.drop(columns="R²").idxmin() == table["R²"].idxmax()).sum()
-    title = f"{right} of {shown['panel'].nunique()} criteria pick the best candidate"
+    title = f"The best candidate is picked by {right} of {shown['panel'].nunique()} criteria"
     return lines(shown, place, title, "R² of effects", **options)
 
 
