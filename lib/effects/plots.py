@@ -22,11 +22,13 @@ def ranking(
     table = pd.concat(runs, names=["series"]).reset_index("series")
     check_known("metric", metric, table["metric"].unique())
     table = table[(table["metric"] == metric) & table["value"].notna()].set_index("estimator")
-    first = table[table["series"] == table["series"].iloc[0]]
+    whose = table["series"].iloc[0]
+    first = table[table["series"] == whose]
     order = first.sort_values("value", ascending=not metric.startswith("R²")).index
     table = table.loc[order].rename(index=names).reset_index()
     best, last = table["estimator"].iloc[[0, -1]]
     title = f"{best} comes first, {last} last" if len(order) > 1 else f"{best} alone"
+    title = title if whose in [*runs][:1] else f"{whose}: {title}"
     return intervals(table, "estimator", title, unit, **options)
 
 

@@ -20,6 +20,8 @@ def errors_by_level(
     parts = []
     units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
     for mark, (unit, scale) in units.items():
+        if table[mark].isna().all():  # R², of estimators of the average alone
+            continue
         means = curve(table, mark).reindex(curve(table, "error").index).div(scale).reset_index()
         parts.append(means.assign(unit=unit, panel=f"{mark}: " + means["stress"]))
     both = pd.concat(parts).rename(columns={"mean": "value"}).replace({"estimator": names})

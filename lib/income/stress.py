@@ -24,7 +24,7 @@ from lib.effects.estimates import Estimate, estimate
 from lib.effects.estimator_files import labels
 from lib.effects.metrics import t_interval
 from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects, tempered
-from lib.errors import InputError, check, check_known, is_count, needed
+from lib.errors import InputError, check, check_known, check_once, is_count, needed
 from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
 from lib.noise import uniforms
@@ -178,6 +178,7 @@ def stress_test(
     harder, rule, allows = STRESSES[stress]
     for level in (levels := list(levels) or [None]):
         check(allows(level), f"a level of the stress {stress!r} must be {rule}", level)
+    check_once(f"level of the stress {stress!r}", levels)
     studies, rows = list(studies), []
     if any(study.truth is None for study in studies):
         raise InputError("a stress test needs true effects: draw its studies with repeats")

@@ -42,6 +42,8 @@ def test_the_best_estimator_is_at_the_top(metrics):
 
 def test_published_metrics_stand_in_the_rows_of_this_run(metrics):
     paper = pd.DataFrame({"estimator": [*"xts"], "metric": "R²", "value": [0.9, 0.25, 0.2]})
+    figure = plots.ranking({"this run": metrics[3:], "paper": paper}, "R²", "share")
+    assert message(figure) == "paper: x comes first, s last"
     axes = plots.ranking({"this run": metrics, "paper": paper}, "R²", "share").axes[0]
     assert tick_labels(axes) == ["t", "s"]
     found = dots(axes)

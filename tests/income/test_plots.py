@@ -50,3 +50,5 @@ def test_one_stress_has_two_panels_and_levels_have_their_names(table):
     assert len(figure.axes) == 2
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == ["hidden: none", "hidden: age"]
+    figure = errors_by_level(table[table["estimator"] == "ipw"], "Of averages alone", "hidden: ")
+    assert [axes.get_title("left") for axes in figure.axes] == ["error: MAR"]
