@@ -147,11 +147,12 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
             axes.sharex(first if in_rows else figure.axes[0] if shared else axes)
             axes.sharey(axes if in_rows else first)
             axes.grid(axis="x" if in_rows else "both")
+            alone = len(names) == 1 and not name
             for label, value in line.items():
-                # Of a single panel, what a line is stands at its end.
-                beside = {"label": label if len(names) > 1 else "", **REFERENCE}
+                # Of a single panel without a name, what a line is stands at its end.
+                beside = {"label": "" if alone else label, **REFERENCE}
                 (axes.axvline if in_rows else axes.axhline)(value, **beside)
-                if len(names) == 1:
+                if alone:
                     where = ("data", "axes fraction") if in_rows else ("axes fraction", "data")
                     end = (value, 1.03) if in_rows else (1.01, value)
                     axes.annotate(label, end, xycoords=where, ha="center" if in_rows else "left")

@@ -431,6 +431,14 @@ def test_overlap_draws_the_share_of_each_group():
     assert message(plots.overlap({"a": pd.Series(dtype=float)})) == "Nobody is in these groups"
 
 
+def test_what_a_line_is_stands_at_its_end_or_beside_a_name_of_the_panel_in_the_legend():
+    table = pd.DataFrame({"row": ["a"], "value": [1.0], "panel": "a name as long as the panel"})
+    named = plots.intervals(table, "row", "One", line={"what is promised": 1.0})
+    assert "what is promised" in of_legend(named) and not named.axes[0].texts
+    plain = plots.intervals(table.drop(columns="panel"), "row", "", line={"promised": 1.0})
+    assert [text.get_text() for text in plain.axes[0].texts] == ["promised"]
+
+
 def test_places_of_axes_do_not_hang_on_the_last_digits_of_a_solver():
     table = pd.DataFrame({"x": [0, 1, 0, 1], "value": [1, 2, 3, 4], "panel": [*"aabb"]})
     figure = plots.lines(table, "x", "Two panels")

@@ -102,5 +102,5 @@ def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
     options = {"looks": {"one study": {"marker": "|", "markersize": 10}}, "line": {"best": 0}}
     mean = means["regret"].drop("at random", errors="ignore")
     title = f"Least is lost by {mean.idxmin()}, most by {mean.idxmax()}"
-    title = title if mean.nunique() > 1 else "All criteria lose the same"
+    title = title if mean.min() < mean.max() else "All criteria lose the same"
     return intervals(table, "criterion", title, "regret, in R² of the true effects", **options)

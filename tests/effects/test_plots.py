@@ -122,6 +122,8 @@ def test_regrets_are_those_of_every_study_and_their_means():
     means = means.assign(**{"regret lower": -0.1, "regret upper": 0.9})
     figure = plots.regrets([first, second], means)
     assert message(figure) == "Least is lost by R-loss, most by plug-in"
+    same = plots.regrets([first, second], means.assign(regret=0.2))
+    assert message(same) == "All criteria lose the same"
     (axes,) = figure.axes
     assert tick_labels(axes) == ["R-loss", "plug-in"]
     assert set(axes.lines[0].get_xdata()) == {0}, "nothing is lost"
