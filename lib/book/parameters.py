@@ -5,6 +5,8 @@ line, each with its type, its default and what it means::
 
     n_samples: int = 10_000  # subjects to draw
 
+If the meaning of a number says *at least 100*, this is checked as well.
+
 The values must be literals, because papermill replaces them one by one. They are read here, because
 papermill's own reading leaves out, without a word, what it does not understand, as `int | None`.
 """
@@ -12,6 +14,7 @@ papermill's own reading leaves out, without a word, what it does not understand,
 import ast
 import contextlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +24,7 @@ import nbformat
 import yaml
 from pydantic import TypeAdapter
 
-from lib.errors import InputError, check_known, one_of, told
+from lib.errors import InputError, check, check_known, one_of, told
 
 #: What an annotation may be made of.
 _KINDS: tuple[Any, ...] = (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
@@ -160,6 +163,10 @@ def checked(
         check_known("parameter", name, parameters)
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     given = {name: read(parameters[name], value) for name, value in values.items()}
+    for name, value in given.items():
+        least = re.search(r"\bat least (\d[\d_]*)", parameters[name].help)
+        if least and isinstance(value, int | float):
+            check(value >= int(least[1]), f"parameter {name!r} must be {least[0]}", value)
     # A default that is given is no other value: 4000.0 is 4000, whose page is not run again.
     return defaults | {name: value for name, value in given.items() if value != defaults[name]}
 

@@ -217,6 +217,20 @@ def test_unknown_names_are_refused_with_those_allowed():
     assert str(refusal.value) == "parameter 'n_sample' is unknown: expected one of n_samples, seed"
 
 
+@pytest.mark.parametrize(("value", "as_text"), [(999, False), ("999", True)])
+def test_the_least_that_a_meaning_states_is_a_rule(value, as_text):
+    count, other = (
+        "n: int = 5_000  # people, at least 1_000; 50_000 in the paper",
+        "levels: Any = 0",
+    )
+    parameters = read_parameters(f"{count}\n{other}  # at least 2")
+    with pytest.raises(InputError) as refusal:
+        checked(parameters, {"n": value}, as_text)
+    assert str(refusal.value) == "parameter 'n' must be at least 1_000: found 999"
+    allowed = {"n": 1_000, "levels": ["of numbers alone"]}
+    assert checked(parameters, allowed) == allowed
+
+
 def test_values_are_written_in_place_and_all_else_stays():
     values = {
         "n_samples": 50_000,
