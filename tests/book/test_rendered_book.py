@@ -429,7 +429,7 @@ def test_who_reads_in_the_dark_prints_in_the_light(fresh, address):
     with opened(fresh, f"{address}/introduction.html", address) as (page, troubles):
         shown = "() => document.documentElement.dataset.theme"
         page.emulate_media(color_scheme="dark")
-        assert page.evaluate(shown) == "dark"
+        page.wait_for_function(f"() => ({shown})() === 'dark'")
         page.evaluate(f"() => addEventListener('beforeprint', () => window.printed = ({shown})())")
         page.pdf()
         assert [page.evaluate("() => printed"), page.evaluate(shown)] == ["light", "dark"]
