@@ -424,10 +424,11 @@ def page() -> Callable[[], Done]:
     pages = [PROSE, {"page": LIGHT, "notebook": LIGHT, "parameters": quick["values"]}]
     edition = {"about": "A light page.", "pages": pages}
     write_text(folder / "light.yml", json.dumps(edition))
-    command = [sys.executable, "-m", "lib", "book", "--force", "--edition", folder / "light.yml"]
+    command = [sys.executable, "-m", "lib", "book", "--edition", folder / "light.yml"]
     environment = os.environ | {"PYTHONPATH": str(copy)}
 
     def work() -> Done:
+        shutil.rmtree(copy / "book" / "executed", ignore_errors=True)
         subprocess.run(command, cwd=copy, env=environment, check=True, capture_output=True)
         return 1, (copy / "_build" / "light" / f"{LIGHT}.html").read_text
 

@@ -12,6 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from lib import ROOT
+from lib.__main__ import commands
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +175,12 @@ def test_prompts_without_an_answer_do_not_count(compare):
     assert (amount, length()) == (2, 3.0)
     amount, length = compare.our_prompts(2, 1)()
     assert amount > 4 and length() > 500
+
+
+def test_the_page_is_built_by_a_command_that_there_is(compare, monkeypatch, tmp_path):
+    typed = []
+    monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path))
+    monkeypatch.setattr(compare.subprocess, "run", lambda words, **_: typed.extend(words))
+    compare.page()()
+    _, _, _, name, *options = map(str, typed)  # python -m lib book …
+    assert commands.commands[name].make_context(name, options).params["edition"].endswith(".yml")
