@@ -69,8 +69,8 @@ def book(edition: str, workers: int, no_render: bool) -> list[str]:
         f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
         f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
     )
-    if outcome.index.exists() and not no_render:
-        print(f"the book is at {outcome.index}")
+    if not no_render:
+        _say("the book is at", outcome.index)
     return outcome.problems
 
 
@@ -105,9 +105,14 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
         page.unlink(missing_ok=True)  # of an earlier run, also if the clock was put back since
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
     problems = [] if fresh else show(book, run)
-    if page.exists():  # or else the renderer has crashed
-        print(f"the page is {page}")
+    _say("the page is", page)
     return problems
+
+
+def _say(where: str, page: Path) -> None:
+    """Say where a page is, if there is one: the renderer may have crashed."""
+    if page.exists():
+        print(f"{where} {page}")
 
 
 def _once(given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -144,8 +149,8 @@ def sweep(name: str, words: tuple[str, ...], workers: int) -> list[str]:
     check(bool(given and all(given)), "a sweep needs a parameter, as -p seed 1..20", list(words))
     grid = _once([(parameter, values) for parameter, *values in given])
     folder, problems = sweep(name, grid, workers, Book())
-    if folder and (folder / "index.html").exists():
-        print(f"the page is {folder / 'index.html'}")
+    if folder:
+        _say("the page is", folder / "index.html")
     return problems
 
 
@@ -171,8 +176,7 @@ def compare(runs: tuple[str, ...]) -> list[str]:
     from lib.book.runs import compare
 
     folder, problems = compare(runs, Book())
-    if (folder / "index.html").exists():
-        print(f"the page is {folder / 'index.html'}")
+    _say("the page is", folder / "index.html")
     return problems
 
 
@@ -208,8 +212,8 @@ def sheets(edition: str) -> list[str]:
     from lib.book.building import make_sheets
 
     folders, problems = make_sheets(edition)
-    for index in filter(Path.exists, (folder / "index.html" for folder in folders)):
-        print(f"the sheets are at {index}")
+    for folder in folders:
+        _say("the sheets are at", folder / "index.html")
     return problems
 
 

@@ -66,13 +66,14 @@ def responses(quantities: pd.DataFrame) -> Figure:
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
     shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
-    title = f"The PNS of a pair: {_span(shares['follows'])}"
+    title = f"The PNS of a pair: {extremes(shares['follows'])}"
     return _stacked(shares, title, "% of samples")
 
 
-def _span(values: pd.Series) -> str:
+def extremes(values: pd.Series, digits: int | str = ".2g", unit: str = "") -> str:
     """Say the least and the largest of values, and whose they are; of equal ones, only which."""
-    ends = {number_text(values[k], digits=".2g"): k for k in (values.idxmin(), values.idxmax())}
+    whose = values.idxmin(), values.idxmax()
+    ends = {number_text(values[k], digits=digits) + unit: k for k in whose}
     return " to ".join(f"{text} ({k})" if len(ends) > 1 else text for text, k in ends.items())
 
 
@@ -91,7 +92,8 @@ def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: flo
     parts.append(pd.DataFrame({quantity: mark, "value": [0, 100], "series": ""}))
     options = {"look": {"drawstyle": "steps-post"}, "looks": {"": REFERENCE}, "height": 2.6}
     options |= {"xscale": "log", "ylim": (0, 100)}
-    title = f"Median {quantity}: {_span(pd.Series({k: np.median(v) for k, v in values.items()}))}"
+    medians = pd.Series({name: np.median(each) for name, each in values.items()})
+    title = f"Median {quantity}: {extremes(medians)}"
     return lines(pd.concat(parts), quantity, title, "% of worlds below", **options)
 
 
@@ -123,7 +125,7 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     table = pd.concat(parts, names=["series"]).reset_index("series")
     options = {"look": DOTS, "columns": 3, "height": 1.8}
     off = (table["value"] - table["exact ATE"]).abs().groupby(table["panel"], sort=False).mean()
-    title = f"Mean error: {_span(off.dropna())}"
+    title = f"Mean error: {extremes(off.dropna())}"
     figure = lines(table, "exact ATE", title, "ATE of the answers", **options)
     for axes in figure.axes:
         axes.axline((0, 0), slope=1, **REFERENCE)

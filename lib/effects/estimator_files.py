@@ -95,6 +95,7 @@ def read_estimators(
     entries, made = read_grids(grids), {}
     estimators = [estimators] if isinstance(estimators, str) else estimators
     names = list(entries if estimators is None else estimators)
+    check(len(names) > 0, "a benchmark needs an estimator", names)
     for name in names:
         if name not in ESTIMATORS and ":" not in name:
             check_known("estimator", name, [*entries, *ESTIMATORS, "module:Class"], 60)
