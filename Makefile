@@ -1,7 +1,6 @@
 # The two commands that matter are `make book` and `make test`. `make help` lists the rest.
 
 PYTHON ?= python3
-WORKERS ?= 2
 EDITION ?= default
 
 venv := .venv
@@ -18,8 +17,8 @@ compared := $(venv)/compared
 help:  ## List these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-book: $(venv)/installed  ## Make the book: _build/default/index.html (EDITION=default, WORKERS=2).
-	$(bin)/python -m lib book --edition $(EDITION) --workers $(WORKERS)
+book: $(venv)/installed  ## Make the book: _build/default/index.html (EDITION=default, WORKERS=cores + 1).
+	$(bin)/python -m lib book --edition $(EDITION) $(WORKERS:%=--workers %)
 
 quick:  ## Make the book from small samples, to see everything work.
 	@$(MAKE) --no-print-directory book EDITION=quick
@@ -28,13 +27,13 @@ paper:  ## Make the book at the sizes of the papers.
 	@$(MAKE) --no-print-directory book EDITION=paper
 
 test: $(venv)/installed-test  ## Run all tests, the examples in docstrings included.
-	$(bin)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(bin)/python -m pytest -n $(or $(WORKERS),logical) --dist loadgroup
 
 types: $(venv)/installed-test  ## Check the types of lib.
 	$(bin)/mypy
 
 coverage: $(venv)/installed-test  ## Say which lines and branches of lib the tests never take.
-	$(bin)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term-missing:skip-covered --cov-report=html:_build/coverage
+	$(bin)/python -m pytest -n $(or $(WORKERS),logical) --dist loadgroup --cov --cov-report=term-missing:skip-covered --cov-report=html:_build/coverage
 
 repeat: $(venv)/installed-test  ## Make the quick edition twice, and compare every byte of its pages.
 	$(bin)/python benchmarks/repeat.py

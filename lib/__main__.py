@@ -50,9 +50,9 @@ _edition = click.option("--edition", default="default", help="quick, default, pa
 
 @commands.command()
 @_edition
-@click.option("--workers", default=2, help="Pages that run at a time.")
+@click.option("--workers", type=int, help="Pages at a time; by default, one more than cores.")
 @click.option("--no-render", is_flag=True, help="Execute the pages, render nothing.")
-def book(edition: str, workers: int, no_render: bool) -> list[str]:
+def book(edition: str, workers: int | None, no_render: bool) -> list[str]:
     """Execute the pages of an edition that are not up to date, then render the book.
 
     A page is up to date if its notebook, its parameters and the files that they name, all of
@@ -123,8 +123,8 @@ def _once(given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 @commands.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", metavar="NOTEBOOK")
 @click.argument("words", metavar="-p NAME VALUE...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--workers", default=2, help="Runs at a time.")
-def sweep(name: str, words: tuple[str, ...], workers: int) -> list[str]:
+@click.option("--workers", type=int, help="Runs at a time; by default, one more than cores.")
+def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
     """Execute one notebook with every combination of values, and tabulate its recorded numbers.
 
     Every `-p` gives one or more values to a parameter; `1..20` are all whole numbers from 1 to 20.

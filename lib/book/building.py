@@ -15,9 +15,9 @@ from lib.book.editions import BOOK, Book, Edition, Run, load_edition
 from lib.book.parameters import marked, read_notebook
 from lib.book.reading import exercises, plain, student
 from lib.book.rendering import TEMPLATES, Site
-from lib.book.running import execute, read_record, why_stale
+from lib.book.running import execute, read_record, why_stale, worker_count
 from lib.cache import versions
-from lib.errors import InputError, check, check_count
+from lib.errors import InputError, check
 from lib.files import file_lock, reading, writable, write_text
 
 #: What the page on the status of all pages includes.
@@ -38,15 +38,14 @@ class Outcome:
 
 
 def build(
-    edition: str = "default", workers: int = 2, render: bool = True, book: Book = BOOK
+    edition: str = "default", workers: int | None = None, render: bool = True, book: Book = BOOK
 ) -> Outcome:
-    """Bring the pages of an edition up to date, as many at a time as workers; render its book.
+    """Bring the pages of an edition up to date, by so many workers; render its book.
 
     A problem is a page that failed, or a warning of the renderer. In place of a page that has no
     good run, the book says so.
     """
-    check_count("workers", workers, least=1)
-    made = load_edition(edition, book)
+    workers, made = worker_count(workers), load_edition(edition, book)
     runs, executed = list(made.runs.values()), book.executed / made.name
     try:
         with file_lock(executed / ".lock", wait=False):

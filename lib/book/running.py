@@ -31,7 +31,7 @@ from nbformat import NotebookNode
 from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
 from lib.cache import versions
-from lib.errors import InputError
+from lib.errors import InputError, check_count
 from lib.files import atomic_write, digest, remove_left, writable, write_text
 
 #: Tables of `data` that measurements write, and prose pages read.
@@ -210,6 +210,14 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
 
 
 # --- Many pages ---------------------------------------------------------------------------------
+
+
+def worker_count(asked: int | None) -> int:
+    """Return how many pages may run at a time: as many as asked for, or one more than cores."""
+    # For light pages wait now and then, until their kernel has started or has answered.
+    workers = joblib.cpu_count() + 1 if asked is None else asked
+    check_count("workers", workers, least=1)
+    return workers
 
 
 def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:

@@ -19,8 +19,8 @@ from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
 from lib.book.parameters import as_source, as_typed, read_notebook
 from lib.book.rendering import TEMPLATES, Site
-from lib.book.running import execute, read_record, why_stale
-from lib.errors import check, check_count, check_known
+from lib.book.running import execute, read_record, why_stale, worker_count
+from lib.errors import check, check_known
 from lib.files import file_lock, writable, write_bytes, write_text
 
 #: More runs than these in one sweep are a mistake rather than a plan.
@@ -77,7 +77,7 @@ def check_size(size: int) -> None:
 
 
 def sweep(
-    notebook: str, grid: Mapping[str, Sequence[str]], workers: int = 2, book: Book = BOOK
+    notebook: str, grid: Mapping[str, Sequence[str]], workers: int | None = None, book: Book = BOOK
 ) -> tuple[Path | None, list[str]]:
     """Run a notebook with every combination of values, as they are typed; tabulate its numbers.
 
@@ -87,8 +87,8 @@ def sweep(
     """
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
-    check_count("workers", workers, least=1)
     check_size(math.prod(map(len, grid.values())))
+    workers = worker_count(workers)
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))

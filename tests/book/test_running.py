@@ -217,6 +217,11 @@ def kernel_at_work(mark: Path) -> psutil.Process:
     return psutil.Process(int(mark.read_text()))
 
 
+def test_there_is_one_worker_more_than_cores_unless_another_number_is_asked_for(monkeypatch):
+    monkeypatch.setattr(running.joblib, "cpu_count", lambda: 5)
+    assert (running.worker_count(None), running.worker_count(3)) == (6, 3)
+
+
 @pytest.mark.parametrize("at_work", [True, False], ids=["at work", "about to start"])
 def test_an_interrupt_stops_kernels_and_leaves_the_good_page(slow_run, at_work):
     process, mark, executed = slow_run
