@@ -15,8 +15,15 @@ def errors_by_level(
 ) -> Figure:
     """Draw errors and R² of estimators at every level of one stress or two: means, 95 % intervals.
 
-    The table is that of :func:`~lib.income.stress.stress_test`, `label` stands before a level.
+    The table is that of :func:`~lib.income.stress.stress_test`, `label` stands before a level. What
+    is added to the title is whose mean error moves most from that at the first level.
     """
+    errors = curve(table, "error")["mean"]
+    moved = errors - errors.groupby(["stress", "estimator"]).transform("first")
+    if moved.abs().max() > 1:
+        *_, name = most = moved.abs().idxmax()
+        change = number_text(moved[most], digits="+,.0f")
+        title += f": {names.get(name, name)} moves most, by {change} dollars"
     parts = []
     units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
     for mark, (unit, scale) in units.items():

@@ -623,6 +623,19 @@ def test_the_name_of_the_edition_is_on_every_page(visit):
     assert said in page.locator(".bd-footer-content").text_content()
 
 
+def test_who_gets_a_link_is_told_what_the_page_is_about(visit):
+    page, *_ = visit
+    title, about, text = page.evaluate(
+        """() => [document.title, document.querySelector('meta[name=description]')?.content,
+            document.querySelector('article').textContent]"""
+    )
+    own, *of_book = title.split(" — ")
+    assert own and [own] != of_book, title
+    if page.locator("article p:not([class])").count():
+        assert len(about.split()) > 2 and len(about) <= 200, about
+        assert " ".join(about.split()[:3]) in " ".join(text.split())
+
+
 def test_every_page_of_the_contents_is_listed_once():
     assert len(PAGES) == len(set(PAGES)) > 3
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from figures import message
 
 from lib.income.plots import errors_by_level
 from lib.income.stress import curve
@@ -16,13 +17,14 @@ def table():
          for estimator in ("t", "ipw")],
         columns=["stress", "level", "study", "estimator"],
     )  # fmt: skip
-    table["error"] = 1_000.0 * np.arange(len(table))
+    table["error"] = 1_000.0 * np.array([*range(15), 16])
     table["R²"] = (0.1 * table["study"]).where(table["estimator"] == "t")
     return table
 
 
 def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
     figure = errors_by_level(table, "Holes", "share hidden: ", {"t": "T-learner"})
+    assert message(figure) == "Holes: ipw moves most, by +4\u202f500 dollars"
     titles = [axes.get_title("left") for axes in figure.axes]
     assert titles == ["error: MCAR", "error: MAR", "R²: MCAR", "R²: MAR"]
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim() != figure.axes[2].get_xlim()
@@ -50,5 +52,8 @@ def test_one_stress_has_two_panels_and_levels_have_their_names(table):
     assert len(figure.axes) == 2
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == ["hidden: none", "hidden: age"]
-    figure = errors_by_level(table[table["estimator"] == "ipw"], "Of averages alone", "hidden: ")
+    assert message(figure) == "Hidden causes: ipw moves most, by +4\u202f500 dollars"
+    alone = table[(table["estimator"] == "ipw") & (table["level"] == "none")]
+    figure = errors_by_level(alone, "Of averages alone", "hidden: ")
+    assert message(figure) == "Of averages alone", "nothing moves"
     assert [axes.get_title("left") for axes in figure.axes] == ["error: MAR"]
