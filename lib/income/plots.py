@@ -23,7 +23,7 @@ def errors_by_level(
     if moved.abs().max() > 1:
         *_, name = most = moved.abs().idxmax()
         change = number_text(moved[most], digits="+,.0f")
-        title += f": {names.get(name, name)} moves most, by {change} dollars"
+        title += f": {names.get(name, name)} moves most, by {change} $"
     parts = []
     units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
     for mark, (unit, scale) in units.items():
