@@ -18,8 +18,8 @@ from lib.income import SPECIFICATIONS
 
 NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
 QUICK, DEFAULT = (load_edition(name).runs for name in ("quick", "default"))
-#: Those that have exercises; the other one is for looking numbers up.
-TAUGHT = [path for path in NOTEBOOKS if path.stem != "numbers"]
+#: Those that have exercises; the others are for looking things up.
+TAUGHT = [path for path in NOTEBOOKS if path.stem not in ("findings", "numbers")]
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:

@@ -1,0 +1,55 @@
+"""The page of findings says what large runs have recorded, and what two oracles find."""
+
+import pandas as pd
+import pytest
+
+from lib.book.editions import BOOK
+from lib.book.recorded import RECORDED
+from lib.income.published import published_metrics
+
+
+@pytest.fixture(scope="module")
+def page(executed):
+    values = {"percent": 0.0, "dollars": 250.0, "regime": "evening if low"}
+    return executed(BOOK.notebook("findings"), values)
+
+
+@pytest.fixture(scope="module")
+def found(page):
+    return {name: one["value"] for name, one in page[0]["numbers"].items()}
+
+
+def of_run(place: str) -> pd.DataFrame:
+    return pd.read_csv(RECORDED / place)
+
+
+def test_errors_of_the_paper_are_counted_within_the_distance_that_is_asked_for(found):
+    ours = of_run("paper/published_sample/metrics.csv").query("metric == 'AE'")
+    near = 0
+    for adjustment, some in ours.groupby("adjustment"):
+        paper = published_metrics(adjustment).query("metric == 'AE'").set_index("estimator")
+        near += (some.set_index("estimator")["value"] - paper["value"]).abs().le(250).sum()
+    assert (found["errors_compared"], found["errors_met"]) == (22, near)
+    assert 0 < near < 22
+
+
+def test_extremes_are_those_of_the_recorded_tables(found):
+    marks = of_run("studies/estimator_benchmark/summary.csv").groupby("metric")["value"]
+    assert found["smallest_rmse"] == marks.min()["RMSE"]
+    assert found["largest_r2"] == marks.max()["R², truth"]
+    coverage = of_run("studies/coverage/averages.csv").groupby("γ")["coverage"]
+    for end in ("min", "max"):
+        assert found[f"coverage_{end}_at_1"] == pytest.approx(100 * coverage.agg(end)[1])
+        kinds = of_run("studies/facts_withheld/kinds.csv")["cannot be known, %"]
+        assert found[f"unknown_{end}"] == round(kinds.agg(end))
+
+
+def test_truths_that_are_wrong_are_those_of_the_audit(found):
+    # As its own chapter counts them: in P(Y=1), in its two conditional forms, and in effects.
+    assert found["truths_checked"] == 8 * 396
+    assert found["truths_wrong"] == 278 + 2 * 48 + 50 + 50 + 53 + 51
+
+
+def test_a_regime_that_nobody_followed_is_refused(executed):
+    with pytest.raises(AssertionError, match="regime 'never' is unknown: expected one of always"):
+        executed(BOOK.notebook("findings"), {"regime": "never"})
