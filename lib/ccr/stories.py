@@ -98,8 +98,27 @@ class Story:
         return [" ".join(filter(None, sentences)) for sentences in zip(*columns, strict=True)]
 
     def ask(self, question: Question) -> str:
-        """Ask a question, without saying what may be answered."""
-        effect, _, actions = question.claims[0]
+        """Ask a question, without saying what may be answered.
+
+        It claims of one node that it is true, perhaps after something is done, and tells what is
+        known of nodes as they are. *Necessity*, *sufficiency* and *dependence* have words of their
+        own, for the claims of :func:`~lib.ccr.questions.every_question`. What has none is refused.
+
+        Examples
+        --------
+        >>> from lib.ccr.questions import ANSWERS, Claim, decide
+        >>> from lib.ccr.tasks import generate
+        >>> task = generate("candy_party", [3, 3], n_samples=5, withheld=0.6).tasks[0]
+        >>> mine = Question("mine", (Claim(2),), given=(Claim(4, False),))
+        >>> task.story.ask(mine)
+        'It is known that Kaito is not happy. Is Elif happy?'
+        >>> ANSWERS[decide(task.world, [mine], task.told)[0, 0]]
+        'Cannot be known'
+        """
+        (effect, value, actions), *more = question.claims
+        met = question.kind in FORMS or (value and not more)
+        met = met and not any(known.actions for known in question.given)
+        check(met, "a question in words must claim that one node is true", question)
         asked = self.nodes[effect].question
         if question.kind in FORMS:
             cause = self.nodes[actions[0][0]]

@@ -9,6 +9,7 @@ from lib.ccr.questions import Claim, Question
 from lib.ccr.stories import WORDINGS, Story
 from lib.ccr.theme import find_theme, themes
 from lib.ccr.worlds import World, random_world
+from lib.errors import InputError
 
 CHAIN = Chain([3, 4, 2], ["cycle", "wheel", "cycle"])
 FORMS = list(itertools.product(range(len(WORDINGS)), sorted(themes())))
@@ -94,6 +95,20 @@ def test_questions_name_cause_and_effect(wording):
         question = story.ask(Question("interventional", (after,)))
         assert clause in question
         assert question.endswith(surgery.question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question("mine", (Claim(0), Claim(1))),
+        Question("mine", (Claim(1, False, ((0, True),)),)),
+        Question("mine", (Claim(1),), given=(Claim(2, True, ((0, True),)),)),
+    ],
+)
+def test_what_words_would_leave_out_is_refused(question):
+    """Or the text would ask for something else than what is answered."""
+    with pytest.raises(InputError, match="must claim that one node is true: found Question"):
+        a_story().ask(question)
 
 
 def test_wordings_differ():
