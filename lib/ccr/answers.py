@@ -106,8 +106,23 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
     return matched(tasks, ((one.id, one.answer) for one in said), str(path))
 
 
-def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str) -> list[np.ndarray]:
-    """Return pairs of a prompt's id and the words said to it as answers, one to every prompt."""
+def matched(
+    tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "who says them"
+) -> list[np.ndarray]:
+    r"""Return pairs of a prompt's id and the words said to it as answers, one to every prompt.
+
+    Errors call who answers the `source`.
+
+    Examples
+    --------
+    >>> from lib.ccr import generate
+    >>> tasks = generate("candy_party", [2], n_samples=3)
+    >>> def model(prompt):
+    ...     return "I think so.\n\nAnswer: yes" if "Suppose" in prompt else "I do not know."
+    >>> (grid,) = matched(tasks, ((one["id"], model(prompt_text(one))) for one in tasks.prompts()))
+    >>> grid.tolist()
+    [[-1, -1, -1], [-1, -1, -1], [1, 1, 1], [1, 1, 1]]
+    """
     ids, said = [prompt["id"] for prompt in tasks.prompts()], list(said)
     times = Counter(name for name, _ in said)
     for what, names in (
@@ -134,7 +149,8 @@ def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
     """
     grids = [np.asarray(grid) for grid in answers]
     n = len(tasks.tasks)
-    check(len(grids) == n, f"answers must be one grid a task, {n}", len(grids))
+    rule = f"as `matched` makes them of words, answers must be one grid a task, {n}"
+    check(len(grids) == n, rule, len(grids))
     for task, grid in zip(tasks.tasks, grids, strict=True):
         shape = rows, columns = task.labels.shape
         met = grid.ndim == 2 and len(grid) == rows and grid.size > 0 and not grid.shape[1] % columns

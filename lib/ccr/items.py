@@ -5,12 +5,13 @@ difficulty: the same item comes out whether others are drawn or not, so that a s
 needs no storage.
 """
 
+from dataclasses import fields
 from typing import Any
 
 from lib.ccr.answers import answer_text, parse, prompt_text
-from lib.ccr.tasks import Prompt, generate
+from lib.ccr.tasks import Prompt, Setting, generate
 from lib.ccr.theme import Draw
-from lib.errors import check, check_count
+from lib.errors import check, check_count, check_known
 
 #: From easy to hard: components of the chain, nodes of each, the share of facts not told.
 LEVELS = {"components": [1, 2, 3, 4], "nodes": [2, 3, 4], "withheld": [0.0, 0.15, 0.3, 0.45]}
@@ -23,8 +24,9 @@ def item(
 
     A chain of so many `components`, with so many `nodes` each, is drawn and told; then the answer,
     the kind of question, and the question, each evenly among those that occur. So who always says
-    the same is right about as often as by chance. `setting` takes other parameters of the
-    :class:`~lib.ccr.tasks.Setting` and the `seed`, such as which share of the facts is `withheld`.
+    the same is right about as often as by chance. `setting` takes the `seed`, which share of the
+    facts is `withheld`, and other parameters of the :class:`~lib.ccr.tasks.Setting`, but for its
+    `n_per_bcc` and `n_samples`.
 
     Returns
     -------
@@ -38,6 +40,11 @@ def item(
     >>> one["text"][-32:], one["answer"]
     ('Is Noor happy? Answer Yes or No.', 'Yes')
     """
+    fixed = ("theme", "n_per_bcc", "n_samples")
+    others = [field.name for field in fields(Setting) if field.name not in fixed]
+    for name in setting:
+        check_known("parameter", name, ["theme", "components", "nodes", "seed", *others])
+    check_count("index", index, least=0)
     check_count("components", components, least=1)
     one_sample = {"n_samples": 1, "first_task": index, "n_jobs": 1}
     tasks = generate(theme, [nodes] * components, **one_sample, **setting)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from lib import ROOT
+from lib import ROOT, errors
 from lib.ccr.theme import Theme, find_theme, themes
 from lib.errors import InputError, check, check_once
 from lib.files import read_yaml
@@ -152,7 +152,8 @@ def _facts(theme: Theme, context: str) -> Facts:
     rules, facts, all_told = _rules(theme, first), {}, not told.endswith(_FORMS["open"])
     for own in itertools.chain.from_iterable(conditions for _, conditions in rules.values()):
         if own not in rules:
-            facts[own] = theme.holds(own, context)
+            with errors.told(f"theme {theme.name!r}, holds({own!r}, …)"):
+                facts[own] = theme.holds(own, context)
             decided = facts[own] is not None or not all_told
             check(decided, "the context must decide every condition", own)
     return facts
@@ -163,7 +164,7 @@ def _rules(theme: Theme, context: str) -> Rules:
     """Return the rule of every clause, those of clauses that decide others first."""
     rules: Rules = {}
     for sentence in _sentences(context):
-        if rule := _rule(sentence):
+        if rule := _rule(theme, sentence):
             check(rule[0] not in rules, "the context may not tell a rule twice", rule[0])
             rules[rule[0]] = rule[1]
         else:
@@ -175,7 +176,7 @@ def _rules(theme: Theme, context: str) -> Rules:
         raise InputError(f"the rules form a cycle: {' → '.join(error.args[1])}") from None
 
 
-def _rule(sentence: str) -> tuple[str, Rule] | None:
+def _rule(theme: Theme, sentence: str) -> tuple[str, Rule] | None:
     """Return the clause that a sentence rules and when it is true; None if it is no rule."""
     linked = len(re.findall(_FORMS["link"], sentence)) == 1
     found = _first(_FORMS["rules"] if linked else [], sentence)
@@ -190,7 +191,7 @@ def _rule(sentence: str) -> tuple[str, Rule] | None:
     if told != listed or joined not in _FORMS["joined"]:
         return None
     effect = found["effect"]
-    if effect.startswith(("The ", "A ", "An ")):  # at the beginning of a sentence only
+    if not theme.affirmed(effect, 0):  # but for its capital, at the beginning of a sentence
         effect = effect[0].lower() + effect[1:]
     return effect, (_FORMS["joined"][joined], tuple(conditions))
 

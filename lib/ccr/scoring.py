@@ -52,7 +52,7 @@ References
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -135,7 +135,7 @@ class Scores:
     """
 
     tasks: Tasks
-    answers: Sequence[np.ndarray]
+    answers: Sequence[np.ndarray] = field(repr=False)
     delta: float = 0.1
     multiplier: float = 1.1
     measure: str = "ATE"
@@ -160,7 +160,8 @@ class Scores:
     def accuracy(self) -> pd.DataFrame:
         """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
-        The rungs are those of :func:`rungs`. A quotient with nothing below its line is NaN.
+        The rungs are those of :func:`rungs`, and `prompts` are all on the rung, also where a metric
+        is of a part of them, as precision is. A quotient with nothing below its line is NaN.
         """
         on = [rungs(task) for task in self.tasks.tasks]
         metrics = REFUSALS if len(self._counts) == 3 else METRICS

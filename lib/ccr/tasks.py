@@ -6,7 +6,7 @@ P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -88,7 +88,7 @@ class Task:
     @cached_property
     def keys(self) -> np.ndarray:
         """What each question sets, cause and value (-1 if factual), and asks for, its effect."""
-        rule = "every fact must be told where all questions are of a cause and an effect"
+        rule = "every fact must be told for tables of causes and effects, not for `prompts`"
         check(self.n_untold == 0, rule, f"{self.n_untold} untold")
         claims = [one.claims[0] for one in self.asks]
         return np.array([(*(do or [(-1, -1)])[0], effect) for effect, _, do in claims])
@@ -291,7 +291,7 @@ class Tasks:
     prompts in pairs, with `only_changed` those whose answers differ.
     """
 
-    tasks: Sequence[Task]
+    tasks: Sequence[Task] = field(repr=False)
     name: str = "ccr"
 
     contexts, samples, questions, answers, quantities = map(_table, TABLES.values())
@@ -396,6 +396,8 @@ class Setting:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theme", find_theme(self.theme))
+        if isinstance(self.bcc_types, str):
+            check_known("bcc_types", self.bcc_types, [*KINDS, "mixed"])
         Chain(self.n_per_bcc, KINDS[0] if self.bcc_types == "mixed" else self.bcc_types)
         functions = self.causal_functions or self.theme.causal_functions or "random"
         allowed = [self.theme.causal_functions] if self.theme.causal_functions else CAUSAL_FUNCTIONS

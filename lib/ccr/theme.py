@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
 from lib import ROOT
-from lib.errors import check, check_known
+from lib.errors import check, check_known, told
 from lib.files import read_yaml
 from lib.noise import uniforms
 
@@ -26,7 +26,11 @@ FRIENDS: list[str] = read_yaml(ROOT / "data" / "friends.yml")
 
 @dataclass(frozen=True)
 class Node:
-    """How a node appears in a story; of several sentences, one is chosen for each sample."""
+    """How a node appears in a story; of several sentences, one is chosen for each sample.
+
+    The clauses `true` and `false` begin as they do within a sentence: with a small letter, if not
+    with a name. At the beginning of a sentence, the story writes it large.
+    """
 
     label: str  # in tables
     true: str  # a clause that says that it is true
@@ -36,6 +40,12 @@ class Node:
     when_true: Sequence[str]  # sentences that tell that the noise is true
     when_false: Sequence[str]  # sentences that tell that it is false
     asides: Sequence[str] = ()  # sentences that do not matter
+
+    def __post_init__(self) -> None:
+        for name, least in (("when_true", 1), ("when_false", 1), ("asides", 0)):
+            listed = getattr(self, name)
+            met = not isinstance(listed, str) and len(listed) >= least
+            check(met, f"node {self.label!r} must list its sentences in {name}", listed)
 
 
 class Draw:
@@ -180,12 +190,29 @@ def themes() -> dict[str, Theme]:
 
 
 def find_theme(name: str | Theme) -> Theme:
-    """Return the theme of a name."""
+    """Return the theme of a name; of one that is given itself, check what it states.
+
+    Examples
+    --------
+    >>> find_theme("flu_vaccine").closing
+    'Nothing else has any influence on who gets the shot.'
+    """
     if not isinstance(name, Theme):
+        check(not isinstance(name, type), "a theme is an object, not its class", name)
         check_known("theme", name, themes())
         return themes()[name]
     needed = ("name", "openings", "closing")
     stated = [attribute for attribute in needed if getattr(name, attribute, None)]
     rule = f"theme {type(name).__name__} must state its {', '.join(needed)}"
     check(len(stated) == len(needed), rule, stated)
+    for attribute in ("openings", "clauses", "sentences"):
+        listed = getattr(name, attribute)
+        rule = f"{attribute} of theme {name.name!r} must be a tuple: (…,) with a comma, if of one"
+        check(not isinstance(listed, str), rule, listed)
+    for clause in name.clauses:
+        rule = f"each of the clauses of theme {name.name!r} must be three texts, in a tuple"
+        check(not isinstance(clause, str) and len(clause) == 3, rule, clause)
+    for pattern in name.sentences:
+        with told(f"theme {name.name!r}, pattern {pattern!r}"):
+            re.compile(pattern)
     return name

@@ -111,8 +111,11 @@ def test_words_score_by_what_they_say(answer):
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        ({"index": -1}, "first_task must be a whole number of at least 0: found -1"),
-        ({"index": 1.0}, "first_task must be a whole number of at least 0: found 1.0"),
+        ({"index": -1}, "index must be a whole number of at least 0: found -1"),
+        ({"index": 1.0}, "index must be a whole number of at least 0: found 1.0"),
+        ({"component": 2}, "'component' is unknown: expected one of theme, components, nodes"),
+        ({"n_samples": 2}, "parameter 'n_samples' is unknown"),
+        ({"n_per_bcc": [3]}, "parameter 'n_per_bcc' is unknown"),
         ({"withheld": 2}, "withheld"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"components": 0}, "components must be a whole number of at least 1: found 0"),

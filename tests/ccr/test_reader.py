@@ -7,7 +7,7 @@ import pytest
 from lib.ccr import generate
 from lib.ccr.reader import read
 from lib.ccr.tasks import Tasks
-from lib.ccr.theme import find_theme, themes
+from lib.ccr.theme import Node, Theme, find_theme, only, themes
 from lib.errors import InputError
 
 RULES = {
@@ -347,3 +347,38 @@ def test_what_is_known_must_be_possible_and_said_by_the_rules():
 def test_a_fact_may_be_missing_only_where_the_text_says_so():
     with pytest.raises(InputError, match="the context must decide every condition"):
         read(f"{TWO}Hugo gets 7 candies.", "Is Rosa happy?")
+
+
+class Glocken(Theme):
+    """A theme whose clauses begin with a small letter, but for neither *the*, *a* nor *an*."""
+
+    name, openings, closing = "glocken", ("Glocken läuten.",), "Sonst zählt nichts."
+    clauses = (("die Glocke {} läutet", "die Glocke {} läutet nicht", "Läutet die Glocke {}?"),)
+    sentences = (r"An \w+ zogen \d Leute\.",)
+
+    def nodes(self, n, draw):
+        return [self._bell(tower) for tower in ("Nord", "Ost", "West")[:n]]
+
+    def _bell(self, tower):
+        clauses = (clause.format(tower) for clause in self.clauses[0])
+        true, false = ([f"An {tower} zogen {k} Leute." for k in ks] for ks in ((3, 4), (0, 1, 2)))
+        return Node(tower, *clauses, f"an {tower} zogen mindestens 3 Leute", true, false)
+
+    def holds(self, own, text):
+        _, tower, _, _, enough, _ = own.split()
+        return int(only(rf"An {tower} zogen (\d) Leute\.", text)[1]) >= int(enough)
+
+
+def test_a_clause_may_begin_with_any_word():
+    tasks = generate(Glocken(), [3], n_samples=4, n_tasks=3, n_wordings=3)
+    assert all(read(p["context"], p["text"], Glocken()) == p["answer"] for p in tasks.prompts())
+
+
+def test_a_theme_that_fails_at_a_condition_is_named():
+    class Careless(Glocken):
+        def holds(self, own, text):
+            return int(own) > 3
+
+    prompt = next(generate(Careless(), [2]).prompts())
+    with pytest.raises(InputError, match=r"^theme 'glocken', holds\('an \w+ zogen .*', …\): inval"):
+        read(prompt["context"], prompt["text"], Careless())

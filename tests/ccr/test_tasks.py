@@ -364,7 +364,7 @@ def test_wordings_take_turns_if_asked_for():
         ({"n_per_bcc": []}, "n_per_bcc must list the nodes of each component: found []"),
         ({"n_per_bcc": 3}, "n_per_bcc must list the nodes of each component: found 3"),
         ({"bcc_types": ["cycle"]}, "bcc_types must have one kind a component, 3: found 1"),
-        ({"bcc_types": "ring"}, "bcc_types: kind 'ring' is unknown: expected one of cycle, wheel"),
+        ({"bcc_types": "ring"}, "bcc_types 'ring' is unknown: expected one of cycle, wheel, mixed"),
         (
             {"causal_functions": "nor"},
             "in theme 'candy_party', causal_functions 'nor' is unknown: expected one of and",

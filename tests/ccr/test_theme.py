@@ -4,7 +4,7 @@ import pytest
 
 import lib.ccr.themes
 from lib.ccr import generate, read
-from lib.ccr.theme import FRIENDS, Draw, Theme, counted, find_theme, lettered, themes
+from lib.ccr.theme import FRIENDS, Draw, Node, Theme, counted, find_theme, lettered, themes
 from lib.errors import InputError
 
 NEW_THEME = '''
@@ -61,6 +61,8 @@ def test_a_file_without_a_theme_of_its_name_is_named(tmp_path, monkeypatch, last
 def test_an_unknown_theme_is_refused():
     with pytest.raises(InputError, match=r"theme 'candy' is unknown: expected .*candy_party, "):
         find_theme("candy")
+    with pytest.raises(InputError, match="a theme is an object, not its class: found"):
+        find_theme(type(find_theme("candy_party")))
 
 
 @pytest.mark.parametrize("missing", ["name", "openings", "closing"])
@@ -88,6 +90,30 @@ def test_a_theme_that_tells_too_few_nodes_is_refused():
     assert generate(Lamps(), [4], n_samples=1).contexts["text"].item()
     with pytest.raises(InputError, match="theme 'candy_party' must tell each of 5 nodes: found 4"):
         _ = generate(Lamps(), [5], n_samples=1).contexts
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"openings": "A town."}, "openings of theme 'candy_party' must be a tuple: .*'A town.'"),
+        ({"sentences": r"\w+\."}, "sentences of theme 'candy_party' must be a tuple"),
+        ({"clauses": ("{} is", "{} is not", "Is {}?")}, "each of the clauses .* found '{} is'"),
+        ({"clauses": (("{} is", "{} is not"),)}, "each of the clauses .* must be three texts"),
+        ({"sentences": (r"\w+\.", "(a")}, r"theme 'candy_party', pattern '\(a': missing \)"),
+    ],
+)
+def test_a_mistake_in_a_theme_is_named(changed, rule):
+    with pytest.raises(InputError, match=rule):
+        generate(type("Parties", (type(find_theme("candy_party")),), changed)())
+
+
+@pytest.mark.parametrize("part", ["when_true", "when_false", "asides"])
+def test_a_node_must_list_its_sentences(part):
+    lists = {"when_true": ["It rings."], "when_false": ["It does not."], "asides": ()}
+    assert Node("Ash", "it rings", "it does not ring", "Does it ring?", "so", **lists)
+    for wrong in ("It rings.", *([()] if part != "asides" else [])):
+        with pytest.raises(InputError, match=f"node 'Ash' must list its sentences in {part}"):
+            Node("Ash", "it rings", "it does not ring", "Does it?", "so", **lists | {part: wrong})
 
 
 def test_what_is_drawn_is_fixed_by_seed_name_and_order():
