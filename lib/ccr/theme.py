@@ -190,13 +190,7 @@ def themes() -> dict[str, Theme]:
 
 
 def find_theme(name: str | Theme) -> Theme:
-    """Return the theme of a name; of one that is given itself, check what it states.
-
-    Examples
-    --------
-    >>> find_theme("flu_vaccine").closing
-    'Nothing else has any influence on who gets the shot.'
-    """
+    """Return the theme of a name; of one that is given itself, check what it states."""
     if not isinstance(name, Theme):
         check(not isinstance(name, type), "a theme is an object, not its class", name)
         check_known("theme", name, themes())
