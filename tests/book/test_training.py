@@ -18,7 +18,7 @@ MEASURE = runpy.run_path(str(ROOT / "benchmarks" / "training.py"), run_name="mea
 
 
 def test_no_program_of_the_page_is_left_out():
-    assert len(BLOCKS) == PAGE.count("```python") == 6
+    assert len(BLOCKS) == PAGE.count("```python") == 10
 
 
 def test_programs_print_what_is_shown():
