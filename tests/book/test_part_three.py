@@ -12,7 +12,10 @@ import pandas as pd
 import pytest
 
 from lib.book.editions import BOOK
+from lib.ccr import generate
+from lib.ccr.answers import UNPARSEABLE, write_answers
 from lib.ccr.exact import composed, exact_quantities
+from lib.tables import number_text
 
 
 class Chapter:
@@ -251,8 +254,26 @@ SCORED = {
 
 
 @pytest.fixture(scope="module", params=SCORED)
-def scored(request):
-    return Chapter("evaluation", **SCORED[request.param])
+def scored(request, tmp_path_factory):
+    values = SCORED[request.param]
+    if values["seed"] == 2:  # with a file, which says nothing of every tenth sample
+        of_tasks = ("theme", "n_per_bcc", "n_tasks", "n_samples", "least_pns", "seed")
+        tasks = generate(**{name: values[name] for name in of_tasks})
+        tenth = np.arange(values["n_samples"]) % 10 == 0
+        said = [np.where(tenth, UNPARSEABLE, task.labels) for task in tasks.tasks]
+        path = tmp_path_factory.mktemp("answers") / "mine.jsonl"
+        values = values | {"answers_file": str(write_answers(tasks, said, path))}
+    return Chapter("evaluation", **values)
+
+
+def test_a_file_is_scored_beside_the_reasoners(scored):
+    printed = "".join(scored.printed.values())
+    n = len(scored["tasks"])
+    told = f"{number_text(n // 10)} of {number_text(n)} answers are unparseable"
+    given = bool(scored["answers_file"])
+    assert (told in printed) == ("the file" in scored["shares"].index) == given
+    if given:
+        assert scored["shares"].loc["the file", "factual"] == pytest.approx(90)
 
 
 def test_rungs_tell_apart_what_they_are_said_to(scored):
