@@ -289,6 +289,10 @@ class Tasks:
     (a sample's question and its true answer), and `quantities` (a task's pair of nodes). The flat
     frames `factual` and `interventional` have the columns of the public data sets, interventional
     prompts in pairs, with `only_changed` those whose answers differ.
+
+    Nodes are numbers, in topological order, and `contexts` has their names. A question sets the
+    node `cause` to `value` and asks for the node `effect`; a factual one has -1 for the first two.
+    What every column means is told in ``data/static_data_sets.yml``, and so on every card.
     """
 
     tasks: Sequence[Task] = field(repr=False)
