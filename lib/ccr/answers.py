@@ -106,12 +106,10 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
     return matched(tasks, ((one.id, one.answer) for one in said), str(path))
 
 
-def matched(
-    tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "who says them"
-) -> list[np.ndarray]:
+def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "one") -> list[np.ndarray]:
     r"""Return pairs of a prompt's id and the words said to it as answers, one to every prompt.
 
-    Errors call who answers the `source`.
+    Errors begin with the `source`, such as the name of a file.
 
     Examples
     --------
@@ -149,8 +147,7 @@ def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
     """
     grids = [np.asarray(grid) for grid in answers]
     n = len(tasks.tasks)
-    rule = f"as `matched` makes them of words, answers must be one grid a task, {n}"
-    check(len(grids) == n, rule, len(grids))
+    check(len(grids) == n, f"as `matched` makes, answers must be one grid a task, {n}", len(grids))
     for task, grid in zip(tasks.tasks, grids, strict=True):
         shape = rows, columns = task.labels.shape
         met = grid.ndim == 2 and len(grid) == rows and grid.size > 0 and not grid.shape[1] % columns

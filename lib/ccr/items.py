@@ -40,10 +40,9 @@ def item(
     >>> one["text"][-32:], one["answer"]
     ('Is Noor happy? Answer Yes or No.', 'Yes')
     """
-    fixed = ("theme", "n_per_bcc", "n_samples")
-    others = [field.name for field in fields(Setting) if field.name not in fixed]
+    others = sorted({field.name for field in fields(Setting)} - {"n_per_bcc", "n_samples"})
     for name in setting:
-        check_known("parameter", name, ["theme", "components", "nodes", "seed", *others])
+        check_known("parameter", name, ["components", "nodes", "seed", *others])
     check_count("index", index, least=0)
     check_count("components", components, least=1)
     one_sample = {"n_samples": 1, "first_task": index, "n_jobs": 1}

@@ -214,4 +214,5 @@ def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
 def _known(theme: Theme) -> re.Pattern[str]:
     """Match the sentences that open and close a context, and those of a sample."""
     frame = [one for text in (*theme.openings, theme.closing) for one in _sentences(text)]
-    return re.compile("|".join([*map(re.escape, frame), *theme.sentences]))
+    with errors.told(f"the sentences of theme {theme.name!r}"):
+        return re.compile("|".join([*map(re.escape, frame), *theme.sentences]))

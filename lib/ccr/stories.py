@@ -116,9 +116,9 @@ class Story:
         'Cannot be known'
         """
         (effect, value, actions), *more = question.claims
-        met = question.kind in FORMS or (value and not more)
-        met = met and not any(known.actions for known in question.given)
-        check(met, "a question in words must claim that one node is true", question)
+        told = value and not more and not any(known.actions for known in question.given)
+        rule = "a question in words must claim that one node is true"
+        check(question.kind in FORMS or bool(told), rule, question)
         asked = self.nodes[effect].question
         if question.kind in FORMS:
             cause = self.nodes[actions[0][0]]

@@ -113,7 +113,10 @@ def test_words_score_by_what_they_say(answer):
     [
         ({"index": -1}, "index must be a whole number of at least 0: found -1"),
         ({"index": 1.0}, "index must be a whole number of at least 0: found 1.0"),
-        ({"component": 2}, "'component' is unknown: expected one of theme, components, nodes"),
+        (
+            {"component": 2},
+            "'component' is unknown: expected one of components, nodes, seed, asides",
+        ),
         ({"n_samples": 2}, "parameter 'n_samples' is unknown"),
         ({"n_per_bcc": [3]}, "parameter 'n_per_bcc' is unknown"),
         ({"withheld": 2}, "withheld"),

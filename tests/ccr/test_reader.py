@@ -382,3 +382,6 @@ def test_a_theme_that_fails_at_a_condition_is_named():
     prompt = next(generate(Careless(), [2]).prompts())
     with pytest.raises(InputError, match=r"^theme 'glocken', holds\('an \w+ zogen .*', …\): inval"):
         read(prompt["context"], prompt["text"], Careless())
+    unpaired = type("Unpaired", (Glocken,), {"sentences": (*Glocken.sentences, "(a")})()
+    with pytest.raises(InputError, match=r"^the sentences of theme 'glocken': missing \)"):
+        read(prompt["context"], prompt["text"], unpaired)
