@@ -3,7 +3,7 @@ r"""The benchmark as a task of Inspect, so that any model that Inspect reaches c
 Inspect (UK AI Security Institute 2024, https://inspect.aisi.org.uk) asks the model, and logs it::
 
     inspect eval causal_benchmark_book/ccr --model openai/gpt-4o \
-        -T theme=flu_vaccine -T n_per_bcc=[4,4,4] -T n_tasks=5 -T n_samples=100 -T seed=0
+        -T theme=flu_vaccine -T 'n_per_bcc=[4,4,4]' -T n_tasks=5 -T n_samples=100 -T seed=0
 
 The task itself is in ``causal_benchmark_book``, the package by whose name Inspect finds it; here is
 what it is made of. ``-T`` takes every parameter of `lib.ccr.generate`. Inspect itself reports the

@@ -127,7 +127,9 @@ def test_each_answer_comes_to_its_question_and_sample(tasks, tmp_path):
     for grid in matched(tasks, said.items(), "this test"):
         assert (grid == (np.arange(9) % 2 == 0)[:, None]).all()
     truth = {p["id"]: "Yes" if p["answer"] else "No" for p in tasks.prompts()}
-    assert same(matched(tasks, truth.items(), "this test"), [task.labels for task in tasks.tasks])
+    assert same(matched(tasks, truth.items()), [task.labels for task in tasks.tasks])
+    with pytest.raises(InputError, match=r"^one must answer all 54 prompts once: 54 missing, "):
+        matched(tasks, [])
 
 
 def test_what_tasks_leave_out_is_not_asked(tmp_path):

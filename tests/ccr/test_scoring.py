@@ -74,6 +74,7 @@ def test_an_unparseable_answer_counts_as_the_wrong_one_and_is_told(tasks):
         Scores(tasks, [np.where(lost, spoilt(grid), grid) for grid in truth], n_resamples=20)
         for spoilt in (lambda grid: UNPARSEABLE, lambda grid: 1 - grid)
     )
+    assert repr(wrong).startswith("Scores(tasks=Tasks(name='candy_party'), delta=0.1, ")
     rate = "metric == 'unparseable'"
     same = "metric != 'unparseable'"
     pd.testing.assert_frame_equal(unparseable.accuracy.query(same), wrong.accuracy.query(same))

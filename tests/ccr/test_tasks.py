@@ -90,6 +90,7 @@ def test_tables_hold_every_prompt_once():
     assert prompts["id"].is_unique
     assert len(made.contexts) == 3 and len(made.samples) == 21 and len(made.questions) == 48
     assert len(made.quantities) == 3 * 6
+    assert repr(made) == "Tasks(name='candy_party')"
     keys = ["task", "sample", "question", "answer"]
     pd.testing.assert_frame_equal(prompts[keys], made.answers, check_dtype=False)
 
