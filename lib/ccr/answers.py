@@ -134,7 +134,7 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "one") 
     grids = {one.number: np.zeros(one.labels.shape, dtype=np.int8) for one in tasks.tasks}
     for name, words in said:
         task, sample, question = map(int, name.split("-"))
-        grids[task][question, sample] = parse(words)
+        grids[task][question, sample] = parse(words or "")  # some models return None
     for one in tasks.tasks:  # where every fact is told, two answers are offered
         grids[one.number][grids[one.number] >= len(one.answers)] = UNPARSEABLE
     return list(grids.values())

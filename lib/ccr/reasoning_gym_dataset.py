@@ -28,6 +28,10 @@ class CcrConfig:
     seed: int | None = None
     size: int = 500
 
+    def validate(self) -> None:
+        """Refuse what no item can be made of, when reasoning-gym asks: before there are entries."""
+        item(0, seed=self.seed or 0, **{name: getattr(self, name) for name in ("theme", *LEVELS)})
+
 
 class CcrDataset(rg.dataset.ProceduralDataset):
     """Items by index; an item does not depend on the size of the set."""

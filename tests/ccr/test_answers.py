@@ -130,6 +130,7 @@ def test_each_answer_comes_to_its_question_and_sample(tasks, tmp_path):
     assert same(matched(tasks, truth.items()), [task.labels for task in tasks.tasks])
     with pytest.raises(InputError, match=r"^one must answer all 54 prompts once: 54 missing, "):
         matched(tasks, [])
+    assert (matched(tasks, dict.fromkeys(truth).items())[0] == UNPARSEABLE).all()
 
 
 def test_what_tasks_leave_out_is_not_asked(tmp_path):

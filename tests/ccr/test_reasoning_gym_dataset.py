@@ -102,4 +102,4 @@ def test_it_can_be_mixed_with_others():
 )
 def test_what_is_out_of_range_is_refused(config, rule):
     with pytest.raises(InputError, match=rule):
-        data(**config)[0]
+        data(**config)  # before an entry is asked for
