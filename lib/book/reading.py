@@ -20,6 +20,8 @@ _DIRECTIVE = re.compile(r"^:::\{(admonition|dropdown)\} (.*)\n((?:.*\n)*?):::$",
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <[^`]+>)?`")
 #: A role that becomes text, and what it names.
 _ROLE = re.compile(r"(\{(?:cite:[pt]|numref|glue:text)\})`([^`]+)`")
+#: A number that no run has recorded, and a link to a page of prose.
+_UNREAD = re.compile(r"\{glue:text\}(`[^`]+`)|(?<!!)\[([^\]]+)\]\([\w./-]+\.md(?:#[^)\s]*)?\)")
 _SOLUTION = re.compile(r"^:::\{dropdown\} Solution.*\n(?:.*\n)*?:::$", re.MULTILINE)
 #: Only after an empty line is what stands within HTML read as Markdown.
 _HTML = {
@@ -32,7 +34,8 @@ def plain(notebook: NotebookNode) -> NotebookNode:
     """Return a copy that reads well in any Jupyter: directives as HTML, roles as text.
 
     Figures are numbered in their order, each with its caption in a cell below it. A recorded number
-    of a notebook that was not executed is its name.
+    of a notebook that was not executed is its name, and a link to prose, which no Jupyter finds,
+    is its words.
     """
     result, texts = copy.deepcopy(notebook), {}
     drawn = [cell for cell in result.cells if "figure" in cell.metadata.get("mystnb", {})]
@@ -49,7 +52,7 @@ def plain(notebook: NotebookNode) -> NotebookNode:
     for cell in result.cells:
         boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
         told = cited(TERM.sub(r"\1", boxed), texts)
-        cell.source = re.sub(r"\{glue:text\}(`[^`]+`)", r"\1", told)
+        cell.source = _UNREAD.sub(r"\1\2", told)
     return result
 
 

@@ -67,7 +67,7 @@ FOLDED = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
 #: Settings of a book with a part of the reference, or none: docstrings name what is on other pages.
 SOME_NAMES = {"nitpick_ignore_regex": [["py:.*", ".*"]]}
 
-#: A link to a notebook or to prose: its text, the name of the page, and the place on it.
+#: A link to a notebook or to prose: its text, the name of the page, and a figure or label on it.
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?:[\w./-]*/)?(\w+)\.(ipynb|md)(#[^)\s]*)?\)")
 
 
@@ -90,9 +90,13 @@ class Site:
             if run.title and first.cell_type == "markdown":
                 first.source = re.sub(r"^# .*", lambda _: f"# {run.title}", first.source)
         source, _ = read_notebook(run.notebook)
-        downloads = {"": plain(executed), "-source": source, "-student": student(source)}
+        downloads = {"": plain(executed), "-source": source, "-student": plain(student(source))}
+        needs = nbformat.v4.new_markdown_cell(
+            TEMPLATES.get_template("needs.md").render(), id="needs"
+        )
         folder = PurePosixPath(name).parent / "downloads"
         for kind, notebook in downloads.items():
+            notebook.cells[1:1] = [needs] * (notebook is not source)
             text = nbformat.writes(notebook)
             self.files[str(folder / f"{run.page}{kind}.ipynb")] = text.encode()
         box = TEMPLATES.get_template("box.html").render(
@@ -176,7 +180,7 @@ class Site:
 
         def resolved(link: re.Match[str]) -> str:
             words, page, _, place = link.groups(default="")
-            return f"[{words}](/{files[page]}{place})" if page in files else words
+            return f"[{words}]({place[1:] or '/' + files[page]})" if page in files else words
 
         def linked(text: str) -> str:
             text = _LINK.sub(resolved, text)

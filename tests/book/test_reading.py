@@ -33,7 +33,8 @@ def read(text: str) -> str:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_syntax_of_the_book_is_left(path):
     text = prose(plain(source(path)))
-    assert re.findall(r"^:::.*|^\([\w-]+\)=$|\{[a-z:]+\}`.*?`|^`{3,}\{.*", text, re.MULTILINE) == []
+    rest = r"^:::.*|^\([\w-]+\)=$|\{[a-z:]+\}`.*?`|^`{3,}\{.*|\]\([^)\s]*\.md\b"
+    assert re.findall(rest, text, re.MULTILINE) == []
     folded = len(re.findall(r"^:::\{dropdown\}", prose(source(path)), re.MULTILINE))
     assert text.count("<details>\n<summary>") == text.count("\n</details>") == folded
     # HTML ends, and Markdown begins again, at an empty line.

@@ -30,7 +30,7 @@ def staged(tiny_book, tmp_path):
 LINKS = {
     "[a](start.md)": "[a](/start.md)",
     "[a `b`](../folder/start.ipynb)": "[a `b`](/start.md)",
-    "[a](start.md#there)": "[a](/start.md#there)",
+    "[a](start.md#there)": "[a](there)",  # the label of a figure or a section, of one page only
     "[a](moon.ipynb#there) and [b](start.md)": "a and [b](/start.md)",
     "![a](start.md)": "![a](start.md)",
     "[a](https://example.org/start.html)": "[a](https://example.org/start.html)",
@@ -86,8 +86,11 @@ def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_b
     assert page.source == "import math"
     assert page.metadata["tags"] == ["hide-input"]
     assert page.metadata["mystnb"]["code_prompt_show"] == "Imports"
-    download = nbformat.reads(site.files["downloads/sums.ipynb"].decode(), 4).cells[-1]
-    assert download.metadata["tags"] == ["imports"]
+    for kind in ("", "-student"):
+        cells = nbformat.reads(site.files[f"downloads/sums{kind}.ipynb"].decode(), 4).cells
+        assert cells[-1].metadata["tags"] == ["imports"]
+        assert "pip install" in cells[1].source, "it says what it needs"
+    assert nbformat.reads(site.files["downloads/sums-source.ipynb"].decode(), 4) == notebook
 
 
 def test_code_of_a_notebook_is_left_alone(staged):
