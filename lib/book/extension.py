@@ -14,6 +14,7 @@ files, and skips numbers. Here the text of every section is in a script beside t
 
 import json
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ def _fold(app: Sphinx, page: Any) -> None:
 def sections(page: str) -> list[dict[str, str]]:
     """Return the anchor, the heading and the text of each section of a rendered page, in order.
 
-    The text of a section is without that of the sections in it. Formulas that plain letters cannot
-    show are three dots.
+    The text of a section is without that of the sections in it. A word of a glossary is one, and
+    its synonyms are in its heading. Formulas that plain letters cannot show are three dots.
     """
     # To parse the menus and the colours of code, which say nothing, would take most of the time.
     page = (re.search(r"(?s)<article.*</article>", page) or [page])[0]
@@ -67,6 +68,12 @@ def sections(page: str) -> list[dict[str, str]]:
     for formula in soup.select(".math"):
         tex = formula.get_text().strip()[2:-2]
         formula.string = " … " if "\\" in tex else tex
+    for meaning in soup.select("dl.glossary > dd"):
+        words = [*takewhile(lambda one: one.name == "dt", meaning.find_previous_siblings(True))]
+        meaning.name, meaning["id"] = "section", words[-1]["id"]
+        heading = soup.new_tag("h6")
+        heading.string = ", ".join(one.extract().get_text().strip() for one in reversed(words))
+        meaning.insert(0, heading)
     # The inner ones first: they are taken out of the outer ones.
     for section in reversed(soup.select(f"section[id]:has(> :is({', '.join(_HEADINGS)}))")):
         (title,) = section.find_all(_HEADINGS, recursive=False, limit=1)

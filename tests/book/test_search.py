@@ -107,6 +107,17 @@ def test_words_of_neighbouring_cells_are_not_joined():
     assert sections(page)[0]["text"] == "lamp north 1,250 south a b print(1)"
 
 
+def test_words_of_a_glossary_are_sections_with_their_synonyms():
+    words = "<dt id='a'>back door</dt><dt id='b'>backdoor path</dt><dd><p>An arrow.</p></dd>"
+    listed = f"<dl class='simple glossary'>{words}<dt id='c'>arm</dt><dd>One level.</dd></dl>"
+    found = sections(f"<section id='all'><h1>Words</h1><p>So said.</p>{listed}</section>")
+    assert [tuple(one.values()) for one in found] == [
+        ("all", "Words", "So said."),
+        ("a", "back door, backdoor path", "An arrow."),
+        ("c", "arm", "One level."),
+    ]
+
+
 def test_nothing_is_looked_for_after_an_error_or_in_a_book_on_paper():
     for name, error in (("html", ValueError("no page")), ("latex", None)):
         app = SimpleNamespace(builder=SimpleNamespace(name=name))  # and no pages
