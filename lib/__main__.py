@@ -45,7 +45,7 @@ def commands() -> None:
 
 
 _path = click.Path(path_type=Path)
-_edition = click.option("--edition", default="default", help="quick, default, paper, or a file.")
+_edition = click.option("--edition", default="default", help="quick, paper, studies, or a file.")
 
 
 @commands.command()
