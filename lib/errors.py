@@ -36,7 +36,7 @@ def told(what: str) -> Iterator[None]:
 
 def one_of(names: Iterable[str], limit: int = 20) -> str:
     """Say which names are allowed, in their own order."""
-    names = [str(name) for name in names]
+    names = [repr(name) if ", " in str(name) else str(name) for name in names]
     if not names:
         return "none is allowed here"
     shown = ", ".join(names[:limit] + (["…"] if len(names) > limit else []))

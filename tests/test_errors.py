@@ -11,6 +11,7 @@ from lib.errors import InputError, is_count, needed, one_of, told
         (["age"], "expected age"),
         (["age", "sex"], "expected one of age, sex"),
         ([], "none is allowed here"),
+        (["or", "or, then and"], "expected one of or, 'or, then and'"),
         (["a", "b", "c", "d"], "expected one of a, b, c, …"),
     ],
 )

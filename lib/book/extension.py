@@ -14,7 +14,6 @@ files, and skips numbers. Here the text of every section is in a script beside t
 
 import json
 import re
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +59,9 @@ def sections(page: str) -> list[dict[str, str]]:
     # To parse the menus and the colours of code, which say nothing, would take most of the time.
     page = (re.search(r"(?s)<article.*</article>", page) or [page])[0]
     page = re.sub(r"(?s)<pre>.*?</pre>", lambda code: re.sub(r"</?span[^>]*>", "", code[0]), page)
+    page = re.sub(r'</dt>\s*(<dt id="term-)', r"</dt>· \1", page)
+    word = r'(?s)((?:<dt id="(term-[^"]*)">.*?</dt>(?:· )?)+)\s*<dd>(.*?)</dd>'
+    page = re.sub(word, r'<section id="\2"><h6>\1</h6>\3</section>', page)
     soup, found = BeautifulSoup(page, "html.parser"), []
     for noise in soup.select("script, style, .headerlink, .rerun, details.hide > summary"):
         noise.extract()
@@ -68,12 +70,6 @@ def sections(page: str) -> list[dict[str, str]]:
     for formula in soup.select(".math"):
         tex = formula.get_text().strip()[2:-2]
         formula.string = " … " if "\\" in tex else tex
-    for meaning in soup.select("dl.glossary > dd"):
-        words = [*takewhile(lambda one: one.name == "dt", meaning.find_previous_siblings(True))]
-        meaning.name, meaning["id"] = "section", words[-1]["id"]
-        heading = soup.new_tag("h6")
-        heading.string = ", ".join(one.extract().get_text().strip() for one in reversed(words))
-        meaning.insert(0, heading)
     # The inner ones first: they are taken out of the outer ones.
     for section in reversed(soup.select(f"section[id]:has(> :is({', '.join(_HEADINGS)}))")):
         (title,) = section.find_all(_HEADINGS, recursive=False, limit=1)

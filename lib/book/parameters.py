@@ -72,7 +72,8 @@ class Parameter:
             # The record of a run has no place for bytes, and a file not for every character.
             json.dumps(found, ensure_ascii=False).encode()
             return found
-        raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}")
+        more = ", such as [a, b]" if "list" in self.annotation and type(value) is str else ""
+        raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}{more}")
 
     def parse(self, text: str) -> Any:
         """Read a value from the command line, by the parameter's type.

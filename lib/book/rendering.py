@@ -91,14 +91,12 @@ class Site:
                 first.source = re.sub(r"^# .*", lambda _: f"# {run.title}", first.source)
         source, _ = read_notebook(run.notebook)
         downloads = {"": plain(executed), "-source": source, "-student": plain(student(source))}
-        needs = nbformat.v4.new_markdown_cell(
-            TEMPLATES.get_template("needs.md").render(), id="needs"
-        )
         folder = PurePosixPath(name).parent / "downloads"
         for kind, notebook in downloads.items():
-            notebook.cells[1:1] = [needs] * (notebook is not source)
-            text = nbformat.writes(notebook)
-            self.files[str(folder / f"{run.page}{kind}.ipynb")] = text.encode()
+            if notebook is not source:
+                needs = TEMPLATES.get_template("needs.md").render()
+                notebook.cells.insert(1, nbformat.v4.new_markdown_cell(needs, id="needs"))
+            self.files[f"{folder}/{run.page}{kind}.ipynb"] = nbformat.writes(notebook).encode()
         box = TEMPLATES.get_template("box.html").render(
             run=run,
             record=read_record(run.record),

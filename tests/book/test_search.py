@@ -108,13 +108,13 @@ def test_words_of_neighbouring_cells_are_not_joined():
 
 
 def test_words_of_a_glossary_are_sections_with_their_synonyms():
-    words = "<dt id='a'>back door</dt><dt id='b'>backdoor path</dt><dd><p>An arrow.</p></dd>"
-    listed = f"<dl class='simple glossary'>{words}<dt id='c'>arm</dt><dd>One level.</dd></dl>"
+    both = '<dt id="term-a">back door</dt><dt id="term-b">backdoor path</dt>\n<dd><p>An arrow.</p>'
+    listed = f'<dl>{both}</dd><dt id="term-c">arm</dt><dd>One level.</dd></dl>'
     found = sections(f"<section id='all'><h1>Words</h1><p>So said.</p>{listed}</section>")
     assert [tuple(one.values()) for one in found] == [
         ("all", "Words", "So said."),
-        ("a", "back door, backdoor path", "An arrow."),
-        ("c", "arm", "One level."),
+        ("term-b", "back door · backdoor path", "An arrow."),
+        ("term-c", "arm", "One level."),
     ]
 
 
