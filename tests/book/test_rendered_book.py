@@ -586,6 +586,11 @@ def test_search_page_is_readable(window, address):
             assert page.evaluate("() => document.documentElement.scrollWidth") <= width
             assert small_texts(page) == []
             assert findings(page) == []
+            # What is typed begins to the right of the magnifying glass.
+            glass = page.locator(".bd-article-container .bd-search > i").bounding_box()
+            field = page.locator(".bd-article-container .bd-search > input")
+            begins = field.evaluate("one => parseFloat(getComputedStyle(one).paddingLeft)")
+            assert glass["x"] + glass["width"] < field.bounding_box()["x"] + begins
         assert troubles == []
 
 
