@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from lib.effects.study import Study
-from lib.errors import check_known
+from lib.errors import check, check_known
 
 #: Name → the weight among those in the two arms, a function of the propensity: of all alike; of
 #: those who take either with a probability of 0.1 or more [2]_; of the treated; and of overlap,
@@ -57,7 +57,11 @@ def average_effects(study: Study) -> pd.DataFrame:
     sampled. The standard error is that of test subjects as a sample of all,
 
     .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
+
+    A table read alone, of whom nobody knows the other outcome, is refused.
     """
+    alone = study.treatment in study.control and study.control.equals(study.treated)
+    check(not alone, "marks need tables without and with treatment, `estimate` the seen alone", 1)
     effects = study.difference if study.effects is None else study.effects
     weights = {"ATE": np.ones(len(effects))}
     if study.test_probabilities is not None:

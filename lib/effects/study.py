@@ -94,7 +94,7 @@ class TrueEffects:
         return float(moves.std(ddof=1) / total / len(moves) ** 0.5)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Study:
     """Tables, a question about them and, if known, its answer; checked when it is made.
 
@@ -107,7 +107,8 @@ class Study:
     observational : pandas.DataFrame
         One row a subject: covariates, treatment, outcome. Only the n rows in the arms are used.
     control, treated : pandas.DataFrame
-        The same m other subjects without and with the treatment.
+        The same m other subjects without and with the treatment. If they have its column, the
+        control's must hold the first arm and the treated's the second.
     adjustment, arms : {"full", "minimal"} or sequence of str, tuple of str
         The covariates; the control's level of the treatment, and the treated's.
     group : str or None
@@ -160,6 +161,9 @@ class Study:
             _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
         check_once("covariate", names)
         used = self._rows_in_arms()
+        for which, level in zip(TABLES[1:], self.arms, strict=True):
+            took = getattr(self, which).get(self.treatment, pd.Series([level])).unique().tolist()
+            check(level in took, f"the {which} table must have subjects with {level!r}", took)
         rows, control, treated = self.observational[used], self.control, self.treated
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
@@ -186,6 +190,12 @@ class Study:
         vars(self).update(difference=worlds[1] - worlds[0], groups=groups, effects=effects)
         vars(self).update(arm_probability=self._probability_of(arm, used), missing=missing)
 
+    def __repr__(self) -> str:
+        """Say what is asked of how many; the tables would fill the screen."""
+        asked = f"{self.treatment}: {self.arms[0]} or {self.arms[1]} → {self.outcome}"
+        people = f"{len(self.arm):,} seen in the arms, {len(self.control):,} test subjects"
+        return f"{type(self).__name__}({asked}; {people})"
+
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the three tables and, as far as known, `propensities` and Monte-Carlo effects."""
         found = {name: getattr(self, field) for field, name in FILES.items()}
@@ -204,6 +214,8 @@ class Study:
         chosen = self.adjustment
         if isinstance(chosen, str):
             check_known("adjustment", chosen, ADJUSTMENT_SETS)
+            for name in ADJUSTMENT_SETS[chosen]:
+                check_known(f"adjustment={chosen!r}: column", name, self.observational)
             chosen = ADJUSTMENT_SETS[chosen]
         rule = "the adjustment set must name at least one covariate"
         check(np.iterable(chosen) and len(chosen) > 0, rule, chosen)
@@ -237,12 +249,25 @@ def read_study(
 ) -> Study:
     """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them.
 
-    A folder alone, as :meth:`Study.to_parquet` writes it, has the truth in it, too.
+    A folder alone, as :meth:`Study.to_parquet` writes it, has the truth in it, too. A table alone
+    is that of the seen, of whom nobody knows the other outcome: effects can be estimated for them,
+    and not marked.
+
+    Examples
+    --------
+    >>> seen = pd.DataFrame({"age": [30, 40, 50], "drug": ["old", "new", "old"], "pain": [2, 1, 3]})
+    >>> fields = {"treatment": "drug", "arms": ("old", "new"), "outcome": "pain"}
+    >>> read_study(seen, adjustment=["age"], **fields)
+    Study(drug: old or new → pain; 3 seen in the arms, 3 test subjects)
     """
     given: dict[str, Any] = dict(zip(TABLES, (observational, control, treated), strict=True))
+    rule = "a study is of one table or three, and all else goes by name, as estimators=['aipw']"
+    check((control is None) == (treated is None), rule, 2)
     if control is None:
-        paths = {field: Path(observational, f"{name}.parquet") for field, name in FILES.items()}
-        given = {field: path for field, path in paths.items() if field in TABLES or path.exists()}
+        given = dict.fromkeys(TABLES, observational)
+        if not isinstance(observational, pd.DataFrame) and not Path(observational).is_file():
+            paths = {field: Path(observational, f"{name}.parquet") for field, name in FILES.items()}
+            given = {k: path for k, path in paths.items() if k in TABLES or path.exists()}
     frames = {k: v if isinstance(v, pd.DataFrame) else read_table(v) for k, v in given.items()}
     if "truth" in frames:
         table = frames["truth"]

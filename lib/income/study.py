@@ -43,7 +43,7 @@ TREATED_STEP = 1
 OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DrawnStudy(Study):
     """A study that knows how it was drawn: the arguments of :func:`draw_study`."""
 
@@ -88,6 +88,8 @@ def draw_study(
     n_test = n if n_test is None else n_test
     drawn = dict(locals())
     check_count("horizon", horizon, least=TREATED_STEP + 1)
+    rule = "the simulator must have studies and income; of others, make a lib.effects.Study"
+    check({"studies", "income"} <= {*simulator.kinds_}, rule, [*simulator.kinds_])
     rule = "truth_seed must not be that of the test subjects"  # or a future would be their own
     check(not repeats or truth_seed != test_seed, rule, truth_seed)
     seen = _seen(simulator, n, horizon, seed, lottery)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lib.effects.estimands import average_effects
 from lib.effects.study import ADJUSTMENT_SETS, TrueEffects, read_study
 from lib.errors import InputError
 
@@ -52,6 +53,18 @@ def test_files_say_the_same_as_frames(tables, tmp_path, ending):
     np.testing.assert_array_equal(read_back.difference, direct.difference)
 
 
+def test_who_is_seen_alone_can_be_estimated_and_not_marked(tables, tmp_path):
+    tables[0].to_csv(tmp_path / "seen.csv", index=False)
+    alone = read([tmp_path / "seen.csv"])
+    assert str(alone) == ("Study(studies: no or yes → income; 3 seen in the arms, 4 test subjects)")
+    assert str(read(tables[:1])) == str(alone) == str(read(tables))
+    pd.testing.assert_frame_equal(alone.covariates, read(tables).covariates)
+    with pytest.raises(InputError, match="marks need tables without and with treatment"):
+        average_effects(alone)
+    # A treatment without an effect is no table read twice.
+    assert average_effects(read((*tables[:2], tables[1]))).loc["ATE", "value"] == 0
+
+
 def test_levels_that_nobody_in_the_arms_has_make_no_column(tables):
     seen = tables[0].assign(sex=pd.Categorical(["F", "M", "F", "X"], categories=["X", "M", "F"]))
     assert list(read((seen, *tables[1:])).covariates) == ["age", "sex = F", "sex = M"]
@@ -79,6 +92,22 @@ def broken(change):
             {},
             "treated column 'income' is unknown",
         ),
+        (
+            lambda s, c, t: (s, c.assign(studies="yes"), t.assign(studies="no")),
+            {},
+            r"control table must have subjects with 'no': found \['yes'\]",
+        ),
+        (
+            lambda s, c, t: (s, c.assign(studies="no"), t.assign(studies="no")),
+            {},
+            r"treated table must have subjects with 'yes': found \['no'\]",
+        ),
+        (
+            lambda s, c, t: (s, c, t),
+            {"adjustment": "minimal"},
+            "adjustment='minimal': column 'education-num' is unknown: expected one of age, sex",
+        ),
+        (lambda s, c, t: (s, c, None), {}, "a study is of one table or three, .*: found 2"),
         (
             lambda s, c, t: (s.drop(columns="studies"), c, t),
             {},

@@ -15,6 +15,7 @@ from lib.effects.study import ARMS, FULL_ADJUSTMENT
 from lib.errors import InputError
 from lib.income import draw_studies, draw_study, fitted_simulator, study
 from lib.income.study import true_effects
+from lib.scm import Simulator, Specification
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +211,10 @@ def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator)
             list(draw_studies(simulator, 50, [4, wrong], **options, **seeds))
     with pytest.raises(InputError, match=r"studies need a simulator: found \[\]"):
         next(draw_studies([], 10, [0]))
+    garden = Simulator(Specification({"light": {"sampler": "gaussian"}}))
+    garden.fit(pd.DataFrame({"light": [2.0, 4.0]}))
+    with pytest.raises(InputError, match=r"make a lib.effects.Study: found \['light'\]"):
+        next(draw_studies(garden, 10, [0]))
 
 
 def test_true_probabilities_of_test_subjects_are_theirs(drawn, simulator):
