@@ -10,7 +10,14 @@ name of a base learner stands for the learner, and `option__parameter` for a par
       models__min_samples_leaf: 20
 
 An entry of EconML with `inference: auto`, or another that its class knows, has intervals. A class
-of your own needs `fit(covariates, treatment, outcome)`, and `effect(covariates)` or `ate_`.
+of your own needs `fit(covariates, treatment, outcome)`, which are arrays in this order, and
+`effect(covariates)` or, after `fit`, `ate_`. If it states intervals, it has, for the average, a
+`standard_error_` after `fit`; and, for single effects, `effect_interval(covariates)`, which returns
+both ends.
+
+Options are passed as they are, a list as a list: nothing chooses among settings of a class that the
+book does not know. :func:`~lib.effects.estimator_files.every_setting` makes an entry of each, and a
+search of its own in `fit` chooses one.
 """
 
 import copy
@@ -77,6 +84,11 @@ class EconML(BaseEstimator):
         return False
 
 
+def of_econml(kind: Any) -> bool:
+    """Say whether a class is one of EconML, or made from one."""
+    return any(base.__module__.startswith("econml.") for base in getattr(kind, "__mro__", ()))
+
+
 def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection[str] = ()) -> Any:
     """Return an unfitted estimator of another module, by `module:Class`.
 
@@ -85,7 +97,7 @@ def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection
     """
     with told(f"{name} cannot be loaded"):
         found = pkgutil.resolve_name(name)
-    econml = name.startswith("econml.")
+    econml = of_econml(found)
     for method in ("fit(covariates, treatment, outcome)", *["effect(covariates)"] * econml):
         if not callable(getattr(found, method.partition("(")[0], None)):
             raise InputError(f"{name} must have a method {method}")

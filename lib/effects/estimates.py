@@ -5,6 +5,7 @@ import contextvars
 import copy
 import inspect
 import itertools
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +18,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.cache import KEEPING, cached
+from lib.effects.adapter import EconML, of_econml
+from lib.effects.estimands import average_effects
 from lib.effects.estimator_files import GRIDS, PAPER, Grids, read_estimators
 from lib.effects.intervals import NORMAL
 from lib.effects.metrics import evaluate
@@ -54,37 +57,40 @@ def benchmark(
     control: Table | None = None,
     treated: Table | None = None,
     *,
-    estimators: Iterable[str] | None = None,
+    estimators: Estimators | None = None,
     grids: Grids = GRIDS,
     seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
     """Estimate the effect by every estimator, and compare it with what really happened.
 
-    Returned is `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`.
-    Tables, names and grids that break a rule are refused before any work starts.
+    Returned is `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`,
+    which says what each means. Tables, names and grids that break a rule are refused before any
+    work starts.
 
     Parameters
     ----------
     studies : Study, iterable of Study, or the first of three tables
         An iterable is taken as studies are needed. Three tables, or paths of CSV or Parquet files,
-        are the seen subjects, and the same other subjects without and with the treatment.
+        are the seen subjects, and the same other subjects without and with the treatment; a folder
+        of :meth:`~lib.effects.study.Study.to_parquet` has all three.
     estimators, grids
         See :func:`~lib.effects.estimator_files.read_estimators`; by default the paper's eleven,
-        or all of the `grids` given.
+        or all of the `grids` given. Or a dict, as :func:`estimate` takes it.
     **options
         How :func:`benchmarks` works, such as `bootstraps`; how estimators are read, such as
         `selection`; fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
     """
     parts = [[*inspect.signature(part).parameters] for part in (read_estimators, benchmarks, Study)]
     for name in options:
-        check_known("argument", name, [*itertools.chain(*parts)], 40)
+        check_known("argument", name, dict.fromkeys(itertools.chain(*parts)), 40)
     of_file, of_run, of_study = ({k: options[k] for k in part if k in options} for part in parts)
     names = PAPER if estimators is None and grids is GRIDS else estimators
     check_count("seed", seed, least=0)
-    made = read_estimators(grids, names, seed=seed, **of_file)
-    if control is not None and treated is not None:
+    made = _as_dict(names, grids=grids, seed=seed, **of_file)
+    if not (control is treated is None) or isinstance(studies, pd.DataFrame | str | os.PathLike):
         studies, of_study = read_study(studies, control, treated, **of_study), {}
+        average_effects(studies)  # refuses subjects of whom only one outcome is known
     every: Any = [studies] if isinstance(studies, Study) else studies
     if of_study:
         # Who is no study is refused where all are looked at.
@@ -134,7 +140,8 @@ def estimate(
     """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
 
     `estimators` are names of an estimator file, which is read with other parameters of
-    :func:`~lib.effects.estimator_files.read_estimators`, or a dict, name → the estimator itself.
+    :func:`~lib.effects.estimator_files.read_estimators`, or a dict, name → the estimator itself,
+    such as `{"mine": MyLearner(depth=3)}`, also one of EconML.
     Results of a class of your own are not kept, because its code is not ours to watch.
     """
     ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress, True)
@@ -150,10 +157,10 @@ def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: An
     return {name: each.settled for name, each in found.items()}
 
 
-def _as_dict(given: Estimators, **of_file: Any) -> Named:
+def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
     found = given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
     check(len(found) > 0, "a benchmark needs an estimator", list(found))
-    return found
+    return {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
 
 
 def _estimates(
@@ -214,6 +221,7 @@ def _estimate(
     shape = (m,) if effects is None else np.shape(effects)
     check(shape == (m,), f"effect of {name!r} must return one number a subject, {m:,}", shape)
     ate = float(estimator.ate_ if effects is None else effects.mean())
+    check(np.isfinite(ate), f"estimator {name!r} must find finite numbers", ate)
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)
     lower, upper = ate - half, ate + half
     if hasattr(estimator, "average_interval"):

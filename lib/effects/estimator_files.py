@@ -83,7 +83,8 @@ def read_estimators(
     `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
     default; `module:Class` and the names of classes are entries without options. `selection` is
     "grid", of all settings, or "random", of `n_settings` of them. What is unknown is refused, and
-    there is a warning for every key without a meaning here.
+    there is a warning for every key without a meaning here. To have entries of your own beside the
+    book's, give both: `{"estimators": read_grids() | read_grids("mine.yml")}`.
 
     A `module` is imported, and so its code run, only for an entry that is to be returned: of a
     file that you do not trust, name those `estimators` that you want.
@@ -97,6 +98,9 @@ def read_estimators(
     names = list(entries if estimators is None else estimators)
     check(len(names) > 0, "a benchmark needs an estimator", names)
     for name in names:
+        check(
+            isinstance(name, str), "an estimator is a name here, in a dict one that is made", name
+        )
         if name not in ESTIMATORS and ":" not in name:
             check_known("estimator", name, [*entries, *ESTIMATORS, "module:Class"], 60)
         entries.setdefault(name, {"estimator": name})
@@ -128,13 +132,21 @@ def labels(source: Grids = GRIDS) -> dict[str, str]:
 
 
 def every_setting(name: str, source: Grids = GRIDS) -> Options:
-    """Return an estimator file in which every setting of an entry is an entry of its own."""
+    """Return an estimator file in which every setting of an entry is an entry of its own.
+
+    Examples
+    --------
+    >>> mine = {"estimator": "my_estimators:MyLearner", "depth": [2, 4]}
+    >>> every_setting("mine", {"estimators": {"mine": mine}})["estimators"]["depth 4"]
+    {'estimator': 'my_estimators:MyLearner', 'depth': 4}
+    """
     entry = read_grids(source)[name]
+    ours = ":" not in str(entry["estimator"])  # whose values are lists
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
     made = {}
     for setting in ParameterGrid(varied):
-        words = (f"{key.partition('__')[2]} {value}" for key, value in setting.items())
-        made[", ".join(words)] = entry | {key: [value] for key, value in setting.items()}
+        words = (f"{key.rpartition('__')[2]} {value}" for key, value in setting.items())
+        made[", ".join(words)] = entry | {k: [v] if ours else v for k, v in setting.items()}
     return {"estimators": made}
 
 

@@ -88,6 +88,22 @@ def test_what_is_refused(name, options, message):
         adapted(name, options)
 
 
+def test_what_is_made_of_econml_fits_as_econml_does(world, tmp_path, monkeypatch):
+    lines = ["from econml.dml import LinearDML", "class Mine(LinearDML):", "    pass"]
+    (tmp_path / "own_dml.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    options = {"model_y": "ridge", "model_t": "lr"}
+    covariates, treatment, outcome, _ = world
+    theirs = adapted("econml.dml:LinearDML", options).fit(covariates, treatment, outcome)
+    mine = adapted("own_dml:Mine", options).fit(covariates, treatment, outcome)
+    np.testing.assert_array_equal(mine.effect(covariates), theirs.effect(covariates))
+    frame = pd.DataFrame(covariates, columns=["a", "b"]).assign(studies=treatment, income=outcome)
+    study = read_study(frame, adjustment=["a", "b"], arms=(0, 1))
+    by_name = {"estimators": {"name": {"estimator": "econml.dml:LinearDML"} | options}}
+    name = estimate(study, ["name"], grids=by_name, progress=False)["name"]
+    assert estimate(study, {"made": theirs.estimator}, progress=False)["made"].ate == name.ate
+
+
 def test_names_of_learners_become_learners_with_parameters_and_the_seed():
     options = {"model_y": "rfr", "model_y__max_depth": 3, "model_t": "rfr"}
     made = adapted("econml.dml:LinearDML", options, seed=9).estimator

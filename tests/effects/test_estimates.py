@@ -52,6 +52,10 @@ class Wrong(Difference):
     def effect(self, covariates):
         return self.gain
 
+class NoNumber(Difference):
+    def effect(self, covariates):
+        return np.append(super().effect(covariates[1:]), np.nan)
+
 class Silent:
     def fit(self, covariates, treatment, outcome):
         return self
@@ -118,6 +122,10 @@ def test_estimators_that_are_made_already_do_as_well_as_names(tables, capsys):
     assert (made.ate, made.settings) == (by_name.ate, by_name.settings)
     with_settings_of(study, own)
     assert capsys.readouterr() == ("", ""), "who has not been asked says nothing"
+    table = benchmark(study, estimators=own, bootstraps=0, progress=False)
+    assert wide(table).loc["mine", "ATE"] == made.ate
+    with pytest.raises(InputError, match="a name here, in a dict one that is made: found TLearner"):
+        benchmark(study, estimators=[*own.values()])
 
 
 def test_marks_against_the_true_effects_stand_beside(tables):
@@ -147,11 +155,18 @@ def test_studies_are_taken_one_at_a_time(tables):
     )
     for nothing, message in (
         ([], r"needs a study: found \[\]"),
-        (tables[0], "three tables: found"),
+        ([tables[0]], "three tables: found 'DataFrame'"),
+        (tables[0], "adjustment='full': column 'capital-net' is unknown|marks need tables without"),
     ):
         for question in ({}, {"adjustment": ["age"]}):
             with pytest.raises(InputError, match=message):
                 benchmark(nothing, **options, **question)
+    for rest in ((["t"],), tables[1:2], (None, tables[2])):
+        with pytest.raises(InputError, match=r"goes by name, as estimators=\['aipw'\]: found 2"):
+            benchmark(first, *rest, **options)
+    with pytest.raises(InputError, match="argument 'bootstrap' is unknown") as refused:
+        benchmark(first, bootstrap=1)
+    assert str(refused.value).count("seed") == 1
 
 
 @pytest.fixture
@@ -280,6 +295,8 @@ def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):
     assert wide(table)["ATE"].item() == pytest.approx(expected)
     with pytest.raises(InputError, match=r"one number a subject, 400: found \(\)"):
         benchmark(*tables, estimators=["my_estimators:Wrong"], **OPTIONS)
+    with pytest.raises(InputError, match=r"NoNumber' must find finite numbers: found nan"):
+        benchmark(*tables, estimators=["my_estimators:NoNumber"], **OPTIONS)
     with pytest.raises(InputError, match=r"Silent' must have effect\(covariates\), or ate_ after"):
         benchmark(*tables, estimators=["my_estimators:Silent"], **OPTIONS)
 
@@ -292,8 +309,9 @@ from lib.effects import benchmark
 
 if __name__ == "__main__":
     seen = pd.DataFrame({"x": range(20), "studies": [0, 1] * 10, "income": [1.0, 4.0] * 10})
+    test = seen.drop(columns="studies")
     table = benchmark(
-        seen, seen, seen, adjustment=["x"], arms=(0, 1), bootstraps=0, n_jobs=2, progress=False,
+        seen, test, test, adjustment=["x"], arms=(0, 1), bootstraps=0, n_jobs=2, progress=False,
         estimators=["__main__:Difference", "MatchingEstimator"],
     )
     print(table.query("metric == 'ATE'")["value"].tolist())

@@ -268,6 +268,9 @@ def test_every_setting_is_an_entry_of_its_own():
         repr(made.outcome.learner) for made in alone.values()
     ]
     assert len(every_setting("t-rfr")["estimators"]) == 25, "of both arms"
+    mine = {"estimator": "sklearn.linear_model:Ridge", "alpha": [1, 10], "solver": "svd"}
+    apart = read_estimators(every_setting("mine", {"estimators": {"mine": mine}}))
+    assert {name: one.alpha for name, one in apart.items()} == {"alpha 1": 1, "alpha 10": 10}
 
 
 @pytest.mark.parametrize(
