@@ -90,6 +90,7 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
       python -m lib run worlds
       python -m lib run worlds -p n_samples 20_000 -p seed 3
       python -m lib run exact_quantities -p n_per_bcc "[4, 4, 4]"
+      python -m lib run estimator_benchmark -p estimators "[aipw, my_module:MyClass]"
       python -m lib run my_folder/my_notebook.ipynb
     """
     from lib.book.editions import Book, Run

@@ -93,8 +93,15 @@ def why_stale(run: Run, but: Collection[str] = ()) -> str | None:
 
 def _digests(run: Run) -> dict[str, str]:
     """Return the digests of all that goes into a page."""
-    texts = {name: value for name, value in run.values.items() if isinstance(value, str)}
-    files = {f"file of {name}": os.path.join(run.folder, text) for name, text in texts.items()}
+    named: dict[str, str] = {}
+    for name, value in run.values.items():
+        texts = [t for t in (value if isinstance(value, list) else [value]) if isinstance(t, str)]
+        # The file of `my_estimators:MyLearner`, too.
+        modules = [text.partition(":")[0].replace(".", os.sep) for text in texts if ":" in text]
+        for text in [*texts, *(f"{module}.py" for module in modules)]:
+            # Unlike that of Path, this `isfile` takes any text.
+            if os.path.isfile(file := os.path.join(run.folder, text)):
+                named[f"file of {name}"] = named.get(f"file of {name}", "") + digest(Path(file))
     data = run.book.root / "data"
     # Kept tables change whenever an edition is recorded, and matter only to those who read them.
     reads_kept = b"recorded(" in run.notebook.read_bytes()
@@ -105,8 +112,7 @@ def _digests(run: Run) -> dict[str, str]:
         "data": digest(data, without=["recorded", *MEASURED]),
         "kept tables": digest(data / "recorded") if reads_kept else "not read",
         "versions": joblib.hash(versions()),
-        # Unlike that of Path, this `isfile` takes any text.
-        **{what: digest(Path(file)) for what, file in files.items() if os.path.isfile(file)},
+        **named,
     }
 
 

@@ -128,6 +128,18 @@ def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(tiny_book):
     assert why_stale(run) == "file of path changed"
 
 
+def test_a_page_is_stale_when_a_class_that_a_parameter_names_changed(tiny_book):
+    notebook = tiny_book.add_notebook("mine", "names: list[str] = ['s-ridge', 'my.own:Mine']", "")
+    module = tiny_book.root / "my" / "own.py"
+    module.parent.mkdir()
+    module.write_text("class Mine: alpha = 1")
+    run = Run(notebook, tiny_book.page("mine"), book=tiny_book)
+    run_page(run)
+    assert why_stale(run) is None
+    module.write_text("class Mine: alpha = 2")
+    assert why_stale(run) == "file of names changed"
+
+
 def test_a_damaged_page_or_record_is_stale(page_run):
     book, output, _ = page_run
     run = load_edition("default", book).runs["small_sum"]
