@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check, check_count, check_known, is_count, one_of
+from lib.errors import InputError, check, check_count, check_known, is_count, one_of, told
 from lib.noise import uniforms
 from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, columns_of
 
@@ -113,16 +113,17 @@ class World:
         terms = 1 if levels is None else len(levels.categories)
         noise = self.noise(f"{variable}, set by a policy", step, subjects, terms)
         place = f"the rule for {variable!r} at step {step}"
-        try:
-            if isinstance(action, StochasticPolicy):
-                codes = self.coupling(action(today, past, levels), noise)
-                return pd.Categorical.from_codes(codes, dtype=levels)
-            takes_noise = len(inspect.signature(action).parameters) == 3
-            given = action(today, past, *([noise[0]] if takes_noise else []))
-        except KeyError as error:
-            known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
-            reads = f"{place} reads {error.args[0]!r}, which is not known by then"
-            raise InputError(f"{reads}: {known}") from error
+        with told(place):
+            try:
+                if isinstance(action, StochasticPolicy):
+                    codes = self.coupling(action(today, past, levels), noise)
+                    return pd.Categorical.from_codes(codes, dtype=levels)
+                takes_noise = len(inspect.signature(action).parameters) == 3
+                given = action(today, past, *([noise[0]] if takes_noise else []))
+            except KeyError as error:
+                known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
+                reads = f"{place} reads {error.args[0]!r}, which is not known by then"
+                raise InputError(f"{reads}: {known}") from error
         if isinstance(given, pd.Series):  # by subject, if it names them, and else by place
             by_subject = given.sort_index()
             given = (by_subject if by_subject.index.equals(index) else given).array

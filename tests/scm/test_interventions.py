@@ -148,6 +148,18 @@ def test_a_rule_cannot_read_what_follows_from_its_variable(town, name):
         town.sample(n=3, horizon=2, do={"job": {1: lambda now, before: now[name]}})
 
 
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (lambda now: "clerk", "takes 1 positional argument but 2 were given"),
+        (lambda now, before: "F" if now["age"] > 40 else "M", "truth value of a Series"),
+    ],
+)
+def test_a_rule_that_fails_says_which_and_why(town, rule, message):
+    with pytest.raises(InputError, match=f"the rule for 'job' at step 1: .*{message}"):
+        town.sample(n=3, horizon=2, do={"job": {1: rule}})
+
+
 def test_the_noise_of_a_rule_is_uniform_and_its_own(town):
     n, noises = 50_000, []
 
