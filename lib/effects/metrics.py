@@ -112,14 +112,29 @@ def evaluate(
 ) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
-    One row an estimator and metric: `estimator`, `estimand`, `metric`, `value`, and the `lower` and
-    `upper` end of its 95 % interval. Metrics are `cross-validation`, without an interval, and those
-    of :func:`compare`; with `, truth` behind the name they are against Monte-Carlo effects.
+    One row an estimator and metric, with columns
 
-    The metric `error` is the estimated average less the true one of the same estimand; its ends are
-    those of the interval that the estimator states, less the truth, so that it covers if 0 lies
-    between them. Of stated intervals of conditional effects, `coverage` is the share that holds the
-    true effect, and `width` their mean width.
+    - `estimator`, its name;
+    - `estimand`, what the `value` is of or is compared with: "ATE", the average over all test
+      subjects, "CATE", the effect on each of them, or one of
+      :data:`~lib.effects.estimands.TILTS`, such as "ATE, two arms", the average over those who
+      take one of the two arms, which weighting and matching estimate;
+    - `metric`, `value`, and the ends `lower` and `upper` of a 95 % interval.
+
+    Metrics, in units of the outcome where nothing else is said, are
+
+    - `cross-validation`, the AUC or R² by which settings were chosen; no effect is in it;
+    - `ATE`, the estimate itself, whatever average the estimator is of;
+    - `AE`, its distance from the "ATE"; `R²` (a number up to 1), `MSE` (units squared), `RMSE` and
+      `R² by group` of the effects, see :func:`compare`: against differences of single outcomes;
+    - the same with `, truth` behind the name: against Monte-Carlo effects, if these are known;
+    - `error`, the estimate less the true average of the same estimand, if this is known;
+    - `width` and `coverage` of the intervals that an estimator states of single effects: mean
+      width, and the share that holds the true effect, if this is known.
+
+    Intervals of `error` are those that estimators state, less the truth, so that one covers if 0
+    lies in it. All others are over resamples of the test subjects, with the estimator as it is; an
+    `ATE` that is not a mean over test subjects therefore has an interval without width.
     """
     averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.

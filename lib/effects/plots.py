@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from lib.effects.intervals import NORMAL
-from lib.errors import check_known
+from lib.errors import check_known, check_once
 from lib.plots import DOTS, INK, Tables, intervals, lines
 from lib.tables import number_text
 
@@ -16,12 +16,16 @@ def ranking(
 ) -> Figure:
     """Draw a metric of the estimators, the best at the top, with its intervals.
 
-    `runs` maps what the legend says to tidy metrics; the first run that has the metric ranks its
-    estimators. `unit` says what the values are, and `names` what the row of an estimator is called.
+    `runs` maps what the legend says to tidy metrics, `{"this run": table}`; the first run that has
+    the metric ranks its estimators. `unit` says what the values are, and `names` what the row of an
+    estimator is called. Of many studies, a run is what :mod:`~lib.effects.summaries` makes of them.
     """
     table = pd.concat(runs, names=["series"]).reset_index("series")
     check_known("metric", metric, table["metric"].unique())
     table = table[(table["metric"] == metric) & table["value"].notna()].set_index("estimator")
+    check_once(
+        "estimator of a run (rank studies by over_studies)", table["series"] + ": " + table.index
+    )
     whose = table["series"].iloc[0]
     first = table[table["series"] == whose]
     order = first.sort_values("value", ascending=not metric.startswith("R²")).index

@@ -38,6 +38,8 @@ def test_the_best_estimator_is_at_the_top(metrics):
     assert message(error) == "S-learner comes first, T-learner last"
     assert message(plots.ranking({"a": metrics[3:4]}, "AE", "$")) == "s alone"
     assert error.axes[0].get_xlabel() == "dollars"
+    with pytest.raises(InputError, match=r"\(rank studies by over_studies\) .*found 'this run: s'"):
+        plots.ranking({"this run": pd.concat([metrics, metrics])}, "AE", "dollars")
 
 
 def test_published_metrics_stand_in_the_rows_of_this_run(metrics):
