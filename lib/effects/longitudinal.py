@@ -207,7 +207,12 @@ def _check_followed(panel: Panel, regime: str) -> None:
 
 
 def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0) -> Worth:
-    """Weight those who followed a regime by the inverse of how likely that was."""
+    """Weight those who followed a regime by the inverse of how likely that was.
+
+    Returned are its value and, as by each function of a regime's worth, the influence of each
+    subject, (n,), whose standard deviation over √n is the standard error. `chances` are
+    "estimated", or "known" from the panel's `propensity`.
+    """
     of_taken, scores = getattr(panel, chances)
     weights = panel.followed(regime).all(axis=1) / of_taken.prod(axis=1)
     check(weights.any(), f"regime {regime!r} must be followed by somebody", 0)

@@ -162,8 +162,8 @@ class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
     A subclass is a dataclass of its parameters. It says in `noise_terms` how many uniforms a
-    subject needs, and implements :meth:`evaluate`; what :meth:`learn` learns from the table ends
-    in an underscore.
+    subject needs, in `reads` and `reads_previous` which parents it looks up by name, and
+    implements :meth:`evaluate`; what :meth:`learn` learns from the table ends in an underscore.
     """
 
     variable: str
