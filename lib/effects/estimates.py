@@ -160,7 +160,13 @@ def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: An
 def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
     found = given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
     check(len(found) > 0, "a benchmark needs an estimator", list(found))
-    return {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
+    found = {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
+    for name, made in found.items():
+        taken = [*inspect.signature(getattr(made, "fit", lambda: None)).parameters] or [""]
+        rule = f"estimator {name!r} must have fit(covariates, treatment, outcome), in this order"
+        # Arrays in another order would be taken, and a class has nothing to fit yet.
+        check(taken[0].lower() not in ("", "y", "outcome", "self"), rule, taken)
+    return found
 
 
 def _estimates(

@@ -127,6 +127,14 @@ def test_estimators_that_are_made_already_do_as_well_as_names(tables, capsys):
     with pytest.raises(InputError, match="a name here, in a dict one that is made: found TLearner"):
         benchmark(study, estimators=[*own.values()])
 
+    class Turned:
+        def fit(self, Y, T, X):
+            raise AssertionError
+
+    for wrong, found in ((Turned(), "'Y', 'T', 'X'"), (TLearner, "'self', .*"), ("t", "''")):
+        with pytest.raises(InputError, match=rf"in this order: found \[{found}\]"):
+            estimate(study, {"wrong": wrong})
+
 
 def test_marks_against_the_true_effects_stand_beside(tables):
     truth = 10 + tables[1]["age"].to_numpy() / 10
