@@ -189,11 +189,12 @@ def _estimates(
 
     results = {}
     found = joblib.Parallel(n_jobs, return_as="generator")(work())
-    for name, each in zip(itertools.cycle(estimators), found, strict=False):
+    for k, (name, each) in enumerate(zip(itertools.cycle(estimators), found, strict=False)):
         results[name] = each
         if progress:
             place, spent = f"{len(results)} of {len(estimators)}", f"{each.seconds:,.0f} CPU s"
-            print(f"{place}: {name}, {spent}", file=sys.stderr, flush=True)
+            where = f", study {k // len(estimators)}" if k >= len(estimators) else ""
+            print(f"{place}: {name}, {spent}{where}", file=sys.stderr, flush=True)
         if len(results) == len(estimators):
             yield at_work.popleft(), results
             results = {}

@@ -122,8 +122,10 @@ def test_estimators_that_are_made_already_do_as_well_as_names(tables, capsys):
     assert (made.ate, made.settings) == (by_name.ate, by_name.settings)
     with_settings_of(study, own)
     assert capsys.readouterr() == ("", ""), "who has not been asked says nothing"
-    table = benchmark(study, estimators=own, bootstraps=0, progress=False)
-    assert wide(table).loc["mine", "ATE"] == made.ate
+    table = benchmark([study] * 2, estimators=own, bootstraps=0)
+    assert (table.query("metric == 'ATE'")["value"] == made.ate).all()
+    first, second = capsys.readouterr().err.splitlines()
+    assert (first.endswith(" CPU s"), second.endswith(" CPU s, study 1")) == (True, True)
     with pytest.raises(InputError, match="a name here, in a dict one that is made: found TLearner"):
         benchmark(study, estimators=[*own.values()])
 
