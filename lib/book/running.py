@@ -93,15 +93,13 @@ def why_stale(run: Run, but: Collection[str] = ()) -> str | None:
 
 def _digests(run: Run) -> dict[str, str]:
     """Return the digests of all that goes into a page."""
-    named: dict[str, str] = {}
+    named = dict[str, str]()
     for name, value in run.values.items():
-        texts = [t for t in (value if isinstance(value, list) else [value]) if isinstance(t, str)]
-        # The file of `my_estimators:MyLearner`, too.
-        modules = [text.partition(":")[0].replace(".", os.sep) for text in texts if ":" in text]
-        for text in [*texts, *(f"{module}.py" for module in modules)]:
-            # Unlike that of Path, this `isfile` takes any text.
-            if os.path.isfile(file := os.path.join(run.folder, text)):
-                named[f"file of {name}"] = named.get(f"file of {name}", "") + digest(Path(file))
+        for text in map(str, value if isinstance(value, list) else [value]):
+            # `my_estimators:MyLearner` names a file, too. `isfile` takes any text, unlike Path's.
+            for file in (text, text.partition(":")[0].replace(".", os.sep) + ".py"):
+                if os.path.isfile(path := os.path.join(run.folder, file)):
+                    named[f"file of {name}"] = named.get(f"file of {name}", "") + digest(Path(path))
     data = run.book.root / "data"
     # Kept tables change whenever an edition is recorded, and matter only to those who read them.
     reads_kept = b"recorded(" in run.notebook.read_bytes()
