@@ -228,7 +228,6 @@ def _estimate(
     shape = (m,) if effects is None else np.shape(effects)
     check(shape == (m,), f"effect of {name!r} must return one number a subject, {m:,}", shape)
     ate = float(estimator.ate_ if effects is None else effects.mean())
-    check(np.isfinite(ate), f"estimator {name!r} must find finite numbers", ate)
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)
     lower, upper = ate - half, ate + half
     if hasattr(estimator, "average_interval"):

@@ -305,8 +305,10 @@ def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):
     assert wide(table)["ATE"].item() == pytest.approx(expected)
     with pytest.raises(InputError, match=r"one number a subject, 400: found \(\)"):
         benchmark(*tables, estimators=["my_estimators:Wrong"], **OPTIONS)
-    with pytest.raises(InputError, match=r"NoNumber' must find finite numbers: found nan"):
-        benchmark(*tables, estimators=["my_estimators:NoNumber"], **OPTIONS)
+    # Who finds nothing, as where trimming leaves nobody, stops no other.
+    names = ["my_estimators:NoNumber", "my_estimators:Difference"]
+    found = benchmark(*tables, estimators=names, **OPTIONS).query("metric == 'ATE'")["value"]
+    assert found.isna().tolist() == [True, False]
     with pytest.raises(InputError, match=r"Silent' must have effect\(covariates\), or ate_ after"):
         benchmark(*tables, estimators=["my_estimators:Silent"], **OPTIONS)
 
