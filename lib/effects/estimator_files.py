@@ -98,9 +98,8 @@ def read_estimators(
     names = list(entries if estimators is None else estimators)
     check(len(names) > 0, "a benchmark needs an estimator", names)
     for name in names:
-        check(
-            isinstance(name, str), "an estimator is a name here, in a dict one that is made", name
-        )
+        rule = "an estimator is a name here, in a dict one that is made"
+        check(isinstance(name, str), rule, name)
         if name not in ESTIMATORS and ":" not in name:
             check_known("estimator", name, [*entries, *ESTIMATORS, "module:Class"], 60)
         entries.setdefault(name, {"estimator": name})
