@@ -162,10 +162,12 @@ def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
     check(len(found) > 0, "a benchmark needs an estimator", list(found))
     found = {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
     for name, made in found.items():
-        taken = [*inspect.signature(getattr(made, "fit", lambda: None)).parameters] or [""]
+        fit: Any = getattr(made, "fit", None)
+        of_python = inspect.ismethod(fit) or inspect.isfunction(fit)  # others may not say
+        taken = [*inspect.signature(fit).parameters] if of_python else [""] * (not callable(fit))
         rule = f"estimator {name!r} must have fit(covariates, treatment, outcome), in this order"
         # Arrays in another order would be taken, and a class has nothing to fit yet.
-        check(taken[0].lower() not in ("", "y", "outcome", "self"), rule, taken)
+        check({*map(str.lower, taken[:1])}.isdisjoint(("", "y", "outcome", "self")), rule, taken)
     return found
 
 

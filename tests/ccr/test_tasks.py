@@ -405,9 +405,9 @@ def test_bad_input_is_refused_in_one_sentence(arguments, message):
 @pytest.mark.parametrize(
     ("functions", "rule"),
     [
-        ("nor", "theme 'clinical_notes', causal_functions 'nor' is unknown: expected or, and at"),
-        ("and", "theme 'clinical_notes', causal_functions 'and' is unknown: expected or, and at"),
-        ("random", "theme 'clinical_notes', causal_functions 'random' is unknown: expected or, "),
+        ("nor", "theme 'clinical_notes', causal_functions 'nor' is unknown: expected 'or, and at"),
+        ("and", "theme 'clinical_notes', causal_functions 'and' is unknown: expected 'or, and at"),
+        ("random", "theme 'clinical_notes', causal_functions 'random' is unknown: expected 'or, "),
     ],
 )
 def test_a_theme_that_insists_on_its_operators_refuses_others(functions, rule):

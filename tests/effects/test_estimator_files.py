@@ -298,7 +298,7 @@ def test_an_unknown_estimand_is_refused_when_the_file_is_read():
     for kind, slots in (("IPWEstimator", "propensity"), ("AIPW", "control treated propensity")):
         entry = {"estimator": kind, "estimand": "ATU"} | dict.fromkeys(slots.split(), "lr")
         entry |= dict.fromkeys({"control", "treated"} & entry.keys(), "ridge")
-        rule = "estimator 'w': estimand 'ATU' is unknown: expected one of ATE, two arms"
+        rule = "estimator 'w': estimand 'ATU' is unknown: expected one of 'ATE, two arms'"
         with pytest.raises(InputError, match=rule):
             read_estimators({"estimators": {"w": entry}})
         made = read_estimators({"estimators": {"w": entry | {"estimand": ["ATO"]}}})

@@ -200,7 +200,7 @@ def test_slopes_are_those_of_the_tilts():
         value, slope = tilted(name, e)
         np.testing.assert_allclose(value, tilt(e))
         np.testing.assert_allclose(slope, (tilt(e + step) - tilt(e - step)) / 2 / step, atol=1e-8)
-    with pytest.raises(InputError, match="estimand 'ATU' is unknown: expected one of ATE, two"):
+    with pytest.raises(InputError, match="estimand 'ATU' is unknown: expected one of 'ATE, two"):
         IPW(LOGIT, True, "ATU").fit(*world(50))
 
 

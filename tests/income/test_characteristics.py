@@ -72,7 +72,7 @@ def test_what_cannot_be_described_is_refused(frame, rule):
 def test_unknown_cohorts_and_sources_are_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"'Eve' is unknown: expected one of IncomeSCM-1.0, Adult"):
         read_published("characteristics", cohort="Eve", source="paper, Table 1")
-    with pytest.raises(InputError, match="files' is unknown: expected one of paper, Table 4, pap"):
+    with pytest.raises(InputError, match="files' is unknown: expected one of 'paper, Table 4'"):
         read_published("characteristics", cohort="Adult", source="published files")
     with pytest.raises(InputError, match="'hearsay' is unknown"):
         read_published("effect", source="hearsay")

@@ -352,9 +352,11 @@ def test_parquet_holds_the_sample(town, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["world.parquet"]
 
 
-@pytest.mark.parametrize("exception", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize(
+    ("exception", "told"), [(RuntimeError, InputError), (KeyboardInterrupt, KeyboardInterrupt)]
+)
 @pytest.mark.parametrize("block", [3, 40])
-def test_a_file_is_whole_or_as_it_was(town, tmp_path, exception, block):
+def test_a_file_is_whole_or_as_it_was(town, tmp_path, exception, told, block):
     path = town.to_parquet(tmp_path / "world.parquet", n=2)
     before = path.read_bytes()
 
@@ -363,7 +365,7 @@ def test_a_file_is_whole_or_as_it_was(town, tmp_path, exception, block):
             raise exception("in the last block")
         return now["job"]
 
-    with pytest.raises(exception):
+    with pytest.raises(told, match="in the last block"):
         town.to_parquet(path, n=40, do={"job": fails}, block=block)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["world.parquet"]
