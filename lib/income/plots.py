@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from lib.income.stress import curve
+from lib.income.stress import changed, curve
 from lib.plots import intervals
 from lib.tables import number_text
 
@@ -15,15 +15,13 @@ def errors_by_level(
 ) -> Figure:
     """Draw errors and R² of estimators at every level of one stress or two: means, 95 % intervals.
 
-    The table is that of :func:`~lib.income.stress.stress_test`, `label` stands before a level. What
-    is added to the title is whose mean error moves most from that at the first level.
+    The table is that of :func:`~lib.income.stress.stress_test`, `label` stands before a level. The
+    title counts whose error changes beyond chance, which is outside its paired 95 % interval.
     """
-    errors = curve(table, "error")["mean"]
-    moved = errors - errors.groupby(["stress", "estimator"]).transform("first")
-    if moved.abs().max() > 1:
-        *_, name = most = moved.abs().idxmax()
-        change = number_text(moved[most], digits="+,.0f")
-        title += f": {names.get(name, name)} moves most, by {change} $"
+    change = changed(table, "error")
+    sure = change[(change["lower"] > 0) | (change["upper"] < 0)].index.unique("estimator")
+    if n := len(change.index.unique("estimator")):
+        title += f": {len(sure)} of {n} errors change beyond chance"
     parts = []
     units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
     for mark, (unit, scale) in units.items():

@@ -207,21 +207,25 @@ def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
     return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
 
 
+def changed(table: pd.DataFrame, mark: str) -> pd.DataFrame:
+    """Average the change of a mark, study by study, from a stress's first level to the others."""
+    whose = table.groupby(["stress", "study", "estimator"])[mark]
+    first = whose.transform("first", skipna=False)  # a change from what is unknown is unknown
+    later = table["level"] != table.groupby("stress")["level"].transform("first")
+    return curve(table.assign(**{mark: table[mark] - first})[later], mark)
+
+
 def changes(
     table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
 ) -> pd.DataFrame:
-    """Say by how much marks change, study by study, from a stress's first level to the others.
+    """Say by how much marks have :func:`changed`.
 
     As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
     interval, such as `+1 101 ± 13`.
     """
     rows, keys = [], ["stress", "level", "mark"]
     for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
-        whose = table.groupby(["stress", "study", "estimator"])[mark]
-        first = whose.transform("first", skipna=False)  # a change from what is unknown is unknown
-        later = table["level"] != table.groupby("stress")["level"].transform("first")
-        change = curve(table.assign(**{mark: table[mark] - first})[later], mark)
-        for (stress, level, estimator), (mean, _, upper) in change.iterrows():
+        for (stress, level, estimator), (mean, _, upper) in changed(table, mark).iterrows():
             text = number_text(mean, digits=f"+z,.{digits}f")
             if pd.notna(upper):  # of two studies or more
                 text += f" ± {number_text(upper - mean, digits=digits)}"
