@@ -10,6 +10,7 @@ else
 bin := $(venv)/bin
 endif
 compared := $(venv)/compared
+pytest := $(bin)/python -m pytest -n $(or $(WORKERS),logical) --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help book quick paper test types coverage repeat benchmarks survive lock clean
@@ -27,13 +28,13 @@ paper:  ## Make the book at the sizes of the papers.
 	@$(MAKE) --no-print-directory book EDITION=paper
 
 test: $(venv)/installed-test  ## Run all tests, the examples in docstrings included.
-	$(bin)/python -m pytest -n $(or $(WORKERS),logical) --dist loadgroup
+	$(pytest)
 
 types: $(venv)/installed-test  ## Check the types of lib.
 	$(bin)/mypy
 
 coverage: $(venv)/installed-test  ## Say which lines and branches of lib the tests never take.
-	$(bin)/python -m pytest -n $(or $(WORKERS),logical) --dist loadgroup --cov --cov-report=term-missing:skip-covered --cov-report=html:_build/coverage
+	$(pytest) --cov --cov-report=term-missing:skip-covered --cov-report=html:_build/coverage
 
 repeat: $(venv)/installed-test  ## Make the quick edition twice, and compare every byte of its pages.
 	$(bin)/python benchmarks/repeat.py

@@ -264,8 +264,10 @@ def read_study(
     rule = "a study is of one table or three, and all else goes by name, as estimators=['aipw']"
     check((control is None) == (treated is None), rule, 2)
     if control is None:
+        if not isinstance(observational, pd.DataFrame) and Path(observational).is_file():
+            observational = read_table(observational)  # once for all three
         given = dict.fromkeys(TABLES, observational)
-        if not isinstance(observational, pd.DataFrame) and not Path(observational).is_file():
+        if not isinstance(observational, pd.DataFrame):
             paths = {field: Path(observational, f"{name}.parquet") for field, name in FILES.items()}
             given = {k: path for k, path in paths.items() if k in TABLES or path.exists()}
     frames = {k: v if isinstance(v, pd.DataFrame) else read_table(v) for k, v in given.items()}

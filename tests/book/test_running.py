@@ -113,31 +113,32 @@ def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, m
     assert why_stale(run) == "notebook changed"
 
 
-def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(tiny_book):
-    notebook = tiny_book.add_notebook(
-        "reads", f"path: str = 'table.csv'\ntitle: str = {'long ' * 1_000!r}", "open(path).read()"
-    )
-    table = tiny_book.root / "table.csv"
-    table.write_text("age")
+@pytest.mark.parametrize(
+    ("parameters", "code", "file"),
+    [
+        (
+            f"path: str = 'table.csv'\ntitle: str = {'long ' * 1_000!r}",
+            "open(path).read()",
+            "table.csv",
+        ),
+        ("path: list[str] = ['s-ridge', 'my.own:Mine']", "", "my/own.py"),
+    ],
+    ids=["file", "module of a class"],
+)
+def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(
+    tiny_book, parameters, code, file
+):
+    notebook = tiny_book.add_notebook("reads", parameters, code)
+    named = tiny_book.root / file
+    named.parent.mkdir(exist_ok=True)
+    named.write_text("age")
     run = Run(notebook, tiny_book.page("reads"), book=tiny_book)
     run_page(run)
     assert why_stale(run) is None
-    table.write_text("age\n17")
+    named.write_text("age\n17")
     assert why_stale(run) == "file of path changed"
-    table.unlink()
+    named.unlink()
     assert why_stale(run) == "file of path changed"
-
-
-def test_a_page_is_stale_when_a_class_that_a_parameter_names_changed(tiny_book):
-    notebook = tiny_book.add_notebook("mine", "names: list[str] = ['s-ridge', 'my.own:Mine']", "")
-    module = tiny_book.root / "my" / "own.py"
-    module.parent.mkdir()
-    module.write_text("class Mine: alpha = 1")
-    run = Run(notebook, tiny_book.page("mine"), book=tiny_book)
-    run_page(run)
-    assert why_stale(run) is None
-    module.write_text("class Mine: alpha = 2")
-    assert why_stale(run) == "file of names changed"
 
 
 def test_a_damaged_page_or_record_is_stale(page_run):
