@@ -1,13 +1,17 @@
 """The simulator of IncomeSCM, fitted to Adult: its published shares and its structural facts."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtri
 
+from lib import ROOT
 from lib.adult import EDUCATION_LEVELS, load_adult
 from lib.errors import InputError
-from lib.income import MECHANISMS, fitted_simulator
+from lib.files import read_yaml
+from lib.income import MECHANISMS, SPECIFICATIONS, fitted_simulator, published_study
 from lib.scm import Simulator, Specification
 from lib.scm.mechanisms import GaussianRegressionSampler, LogisticSampler
 
@@ -152,6 +156,64 @@ def test_propensities_are_calibrated(simulator, world):
             # 40 comparisons share a false alarm in a million; the normal approximation needs
             # some counts, so a handful is allowed where next to none are expected.
             assert abs(difference) < -ndtri(1e-6 / 2 / 40) * error + 3, level
+
+
+def test_who_studies_depends_on_what_the_card_of_the_data_sets_says(simulator, world):
+    early = world[(world["t"] < 2) & (world["subject"] < 2_000)]
+    stated, moved = simulator.probabilities("studies", early, 1), []
+    for name in ["age", "sex", "education-num", "relationship", "income", "studies"]:
+        place = early["t"] == (0 if name in ("income", "studies") else 1)
+        other = early.copy()
+        other.loc[place, name] = early.loc[place, name].to_numpy()[::-1]
+        moved += [] if simulator.probabilities("studies", other, 1).equals(stated) else [name]
+    assert moved == ["age", "education-num", "relationship", "income", "studies"], "sex moves none"
+    about = read_yaml(ROOT / "data" / "income_data_sets.yml")["description"]["about"]
+    said = (
+        "it depends on age, education, relationship, and the studies and income of the year before"
+    )
+    assert said in about
+
+
+#: The direct causes of each variable in the paper's Table 5: of the first step; later, of the same
+#: step and of the one before.
+TABLE_5 = {
+    "age": "; ; age",
+    "sex": "; ; sex",
+    "rac": "; ; rac",
+    "nat": "; ; nat",
+    "edu": "age rac sex nat; ; edu stu",
+    "wor": "age edu rac sex nat; ; wor",
+    "mar": "age edu wor rac nat; age; mar stu",
+    "occ": "age edu wor rac sex nat; age edu wor rac sex nat; occ stu",
+    "rel": "age edu wor mar rac sex; age edu wor mar rac sex; rel",
+    "hou": "age edu wor mar occ rac rel sex; age edu wor mar occ rac rel sex; hou",
+    "cap": "age edu wor occ mar rac rel sex; age edu wor occ mar rac rel sex; cap",
+    "stu": "age sex edu rel; age sex edu rel; inc stu",
+    "inc": "age edu wor occ mar hou rac sex cap stu; age edu wor occ mar hou rac sex cap stu;"
+    "inc stu",
+}
+
+
+def test_the_graph_is_that_of_table_5_and_one_arrow_more(simulator):
+    found = {}
+    for name, one in simulator.specification.variables.items():
+        causes = (one.parents, one.seq_parents_curr, one.seq_parents_prev)
+        places = [{cause[:3] for cause in some} for some in causes]
+        # The paper has one variable of education; its number follows from the word.
+        if name != "education-num":
+            found[name[:3]] = places
+    expected = {k: [{*part.split()} for part in v.split(";")] for k, v in TABLE_5.items()}
+    expected["wor"][2].add("stu")
+    assert found == expected
+    (text,) = re.findall(
+        "description: >(.*)variables:",
+        (SPECIFICATIONS / "income_scm_1.0.yml").read_text(),
+        re.DOTALL,
+    )
+    said = "the paper's Table 5 and one arrow more, from last year's studies to workclass"
+    assert said in " ".join(text.split())
+    sample = published_study().observational.groupby("studies_prev")["workclass"].unique()
+    assert sample[FULL].tolist() == ["Without-pay"]
 
 
 def test_the_first_subjects_are_those_of_a_larger_world(simulator, world):
