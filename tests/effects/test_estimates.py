@@ -313,6 +313,25 @@ def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):
         benchmark(*tables, estimators=["my_estimators:Silent"], **OPTIONS)
 
 
+class Stating:
+    """An average, and the two ends of an interval of its own."""
+
+    def fit(self, covariates, treatment, outcome):
+        self.ate_ = 5.0
+        return self
+
+    def average_interval(self, covariates):
+        return 1.0, 7.0
+
+
+def test_an_interval_of_ones_own_is_stated_as_the_chapter_on_intervals_says(tables):
+    chapter = (ROOT / "notebooks" / "coverage.ipynb").read_text(encoding="utf-8")
+    assert "a method `average_interval(covariates)` that returns both ends" in chapter
+    found = benchmark(*tables, estimators={"mine": Stating()}, **OPTIONS)
+    error = found.set_index("metric").loc["error"]
+    assert [error["lower"] - error["value"], error["upper"] - error["value"]] == [-4.0, 2.0]
+
+
 SCRIPT = (
     MINE
     + """
