@@ -1,6 +1,7 @@
 """Each criterion against a sum by hand, and against worlds whose effects are known."""
 
 import importlib
+import json
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from lib import ROOT
 from lib.effects.estimators import HIGHEST, LOWEST
 from lib.effects.selection import (
     Nuisances,
@@ -90,6 +92,23 @@ def test_with_true_nuisances_losses_differ_as_errors_do(world, candidates, crite
     errors = candidates.sub(tau, axis=0).pow(2).mean()
     expected = weight * (errors - errors["perfect"])
     np.testing.assert_allclose(found - found["perfect"], expected, atol=0.05 * expected.max())
+
+
+def test_who_is_heard_is_what_the_exercise_says():
+    cells = json.loads((ROOT / "notebooks" / "model_selection.ipynb").read_text("utf-8"))["cells"]
+    (solution,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "solution-2")
+    shown = []
+    exec(solution, {"pd": pd, "typeset": shown.append})
+    for chance, said in shown[0].iterrows():
+        people = np.arange(50) < 50 * chance  # as many of fifty are treated
+        zero, e = np.zeros(50), np.full(50, chance)
+        known, effect = Nuisances(zero, zero, zero, e), pd.DataFrame({"one": zero + 1})
+        marks = criteria(known, people, zero, effect).loc["one"]
+        first = [column[:1] for column in known], people[:1]
+        of_treated = criteria(Nuisances(*first[0]), first[1], zero[:1], effect[:1]).loc["one"]
+        multiplied = criteria(Nuisances(*first[0]), first[1], zero[:1] + 1, 0 * effect[:1])
+        expected = [of_treated["R-loss"], marks["R-loss"], multiplied["DR-loss"].item() ** 0.5]
+        assert said.tolist() == pytest.approx(expected)
 
 
 def test_corrected_plug_in_is_the_dr_loss_less_a_constant(world, candidates):
