@@ -319,6 +319,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
         if (target := folder / name).exists():
             print(f"{target} is there, and stays as it is")
             continue
+        print(f"{name}: started", file=sys.stderr, flush=True)
         family = data_sets if name in DATA_SETS else static_data_sets
         size = family.SMALL if small else {}
         with atomic_write(target, FILES) as beside:

@@ -15,7 +15,7 @@ ones, every quantity is estimated as it is defined, for instance
 The two agree if no answer turns from yes to no when the cause is made true, as none of the true
 ones does; of a careless reasoner, the second adds errors up. The benchmark's PNS is the first [1]_.
 
-**External validity** compares with the truth, the *relative absolute error*
+**External validity** [1]_ compares with the truth, the *relative absolute error*
 
 .. math:: \mathrm{RAE}(q, \hat q) = |q - \hat q| / |q|
 
@@ -30,7 +30,7 @@ adds their luck.
 (``luck=True`` leaves the estimate as it is, as the reference implementation does, whose truth is
 an estimate, too.)
 
-**Internal consistency** compares a reasoner with itself only: along a path of the cut
+**Internal consistency** [1]_ compares a reasoner with itself only: along a path of the cut
 tree, the RAE of its global quantity and its product is at most `multiplier` times the
 RAE that the true answers to these samples have. Where its own global quantity, or that
 of the true answers, is estimated as zero, a composition is *undefined*.

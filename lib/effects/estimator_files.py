@@ -62,7 +62,7 @@ OTHER_SECTIONS = ("data", "simulator", "samples", "figures", "variables")
 ALL = "base_estimator"
 
 #: Slots of DML go by several names in the files that people have: `y_estimator`, `t_estimator`
-#: and `e_estimator` are outcome, treatment and effect in the authors'.
+#: and `e_estimator` are outcome, treatment and effect in the author's.
 DML_WORDS = {
     "outcome": {"y", "outcome", "response", "outcomes"},
     "propensity": {"a", "t", "w", "treatment", "intervention", "propensity"},

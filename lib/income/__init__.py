@@ -36,7 +36,7 @@ def fitted_simulator(
     ----------
     specification : str
         The path of a YAML file, or a file of `data/specs` without its ending: `income_scm_1.0`,
-        faithful to the published data, or `income_scm_1.1`, as the paper's authors meant it.
+        faithful to the published data, or `income_scm_1.1`, as its program shows that it was meant.
     table : path-like, optional
         A CSV or Parquet file with a column for each variable; Adult by default.
     seeded : collection of str, optional

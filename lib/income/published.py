@@ -31,7 +31,7 @@ TABLES_OF_PAPER = {"Table 2": ("cross-validation", "AE", "RÂ²"), "Table 3": ("RÂ
 
 
 def published_study(adjustment: str | Sequence[str] = "full") -> Study:
-    """Read the sample that the paper's authors published; nobody knows its true effects."""
+    """Read the sample that the paper's author published; nobody knows its true effects."""
     seen, control, treated = (read_table(SAMPLE / f"{name}.parquet") for name in TABLES)
     # The bins of education in the reference's code put its two lowest levels into one.
     control["level of education"] = control["education-num"].clip(lower=2)
@@ -69,13 +69,13 @@ def beside_the_paper(
 
 
 def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
-    """Set what several fits imply, by n subjects each, beside what the authors' draw says.
+    """Set what several fits imply, by n subjects each, beside what the author's draw says.
 
     All fits share the noise of their worlds, so what differs is the fit. Tidy: `source`, `fact`,
     `value`, and the ends of the 95 % interval that the subjects leave. The constant b of the income
     mechanism is known of our fits alone.
     """
-    tables = [_facts(published_study(["age"])).assign(source="the authors' draw")]
+    tables = [_facts(published_study(["age"])).assign(source="the author's draw")]
     for simulator in simulators:
         facts = _facts(draw_study(simulator, n))
         facts.loc["constant b, $"] = simulator.initial_["income"].largest_

@@ -2,8 +2,8 @@ r"""Stress tests: a study made harder in one way, level by level, and what estim
 
 A stress turns a study and a level, such as a share of missing values, into a harder study; some
 turn a knob of the outcome, and what is known of the effect with it. Every level is met by the same
-few independently sampled studies, so levels can be compared in pairs. Two limits that the authors
-of IncomeSCM name are lifted here: that no value is missing, and nobody lost
+few independently sampled studies, so levels can be compared in pairs. Two limits that the author
+of IncomeSCM names are lifted here: that no value is missing, and nobody lost
 (Johansson 2024, arXiv:2405.16069, Section 6).
 """
 

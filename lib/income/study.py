@@ -2,10 +2,10 @@ r"""The data set IncomeSCM-1.0.CATE, and the truth that it hides.
 
 The question of the paper (Section 4.1): what does a year of full-time studies do to the income of a
 subject five years later, compared to a year without studies, when the subject is free before and
-after? One world is *seen*: subjects study as they wish. Two worlds are *done*: others all study, or
-none does. The difference of their incomes is one noisy draw of each subject's effect. Simulated
-again and again from a subject's state, in both arms with shared noise, its mean tends to the
-conditional average treatment effect,
+after? (The paper says six; from its t = 2 to its t = 7 it is five.) One world is *seen*: subjects
+study as they wish. Two worlds are *done*: others all study, or none does. The difference of their
+incomes is one noisy draw of each subject's effect. Simulated again and again from a subject's
+state, in both arms with shared noise, its mean tends to the conditional average treatment effect,
 
 .. math::
     \tau(z) = \mathbb E[Y(1) - Y(0) \mid Z = z]

@@ -386,7 +386,9 @@ def test_a_set_that_is_there_stays_and_one_that_was_interrupted_never_appears(
     assert main(["export", str(tmp_path), *names, "--small"]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["flu_vaccine_v0"]
     assert not any((tmp_path / "flu_vaccine_v0").iterdir())
-    assert "flu_vaccine_v0 is there, and stays as it is" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "flu_vaccine_v0 is there, and stays as it is" in said.out
+    assert said.err.splitlines()[0] == "candy_party_v0: started", "of a quarter of an hour, maybe"
 
 
 def _interrupt():

@@ -35,7 +35,7 @@ def test_fits_are_set_beside_the_authors_draw():
     one = fitted_simulator()
     other = fitted_simulator(seed=1, seeded=["relationship"])
     found = lottery_of_fits([one, other], 400)
-    theirs = found[found["source"] == "the authors' draw"].set_index("fact")
+    theirs = found[found["source"] == "the author's draw"].set_index("fact")
     ours = found[found["source"] == "one of our fits"]
     assert found["source"].is_monotonic_increasing, "ours stand first"
     sample = published_study()
