@@ -9,6 +9,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from lib import ROOT
+from lib.effects.estimands import tilted
 from lib.effects.estimators import (
     AIPW,
     DML,
@@ -146,6 +148,22 @@ def test_aipw_is_doubly_robust(world, outcome, propensity):
     assert y[a == 1].mean() - y[a == 0].mean() > 4  # the naive difference is far off
     with pytest.raises(NotFittedError):  # nobody asks a model of all rows
         found.control_.predict(world[0])
+
+
+@pytest.mark.parametrize(("estimand", "is_robust"), [("ATT", True), ("ATO", False)])
+def test_it_is_so_for_the_treated_and_not_for_the_overlap(estimand, is_robust):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=4_000)
+    e, tau = 1 / (1 + np.exp(-2 * x)), 2 + 2 * x + 2 * x**2
+    a = (rng.random(4_000) < e).astype(float)
+    x, y = np.column_stack([x, x**2]), 3 * x + tau * a + rng.normal(size=4_000)
+    truth = np.average(tau, weights=tilted(estimand, e)[0])
+    slots = [(LINEAR, LOGISTIC), (LINEAR, DummyClassifier()), (DummyRegressor(), LOGISTIC)]
+    made = [AIPW(mu, mu, p, estimand=estimand).fit(x, a, y) for mu, p in slots]
+    apart = [abs(one.ate_ - truth) < 4 * one.standard_error_ for one in made]
+    assert apart == [True, is_robust, True]
+    chapter = (ROOT / "notebooks" / "analysis.ipynb").read_text(encoding="utf-8")
+    assert "This is so for the average over everybody, and for that over the treated." in chapter
 
 
 def test_dml_is_orthogonal_to_a_wrong_outcome_model(world):
