@@ -72,8 +72,8 @@ class Parents(dict[str, Any]):
 def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Any:
     """Return values, `n` if given, as a column of this kind; an error names the place."""
     rule = f"{place}: one value a subject is needed"
-    check(n is None or len(values) == n, f"{rule}, {n}", len(values))
     check(np.ndim(values) == 1, f"{rule}, in one dimension", np.shape(values))
+    check(n is None or len(values) == n, f"{rule}, {n}", len(values))
     if levels is not None:
         column = pd.Categorical.from_codes(levels.categories.get_indexer(values), dtype=levels)
         wrong = column.codes < 0
@@ -245,11 +245,19 @@ class CategoricalMechanism(Mechanism):
     def probabilities(self, parents: Parents) -> np.ndarray:
         """Return the probability of each level, shape (n, levels), or (1, levels) for all alike."""
 
+    def stated(self, parents: Parents) -> np.ndarray:
+        """Return :meth:`probabilities`, and refuse what are none, of which couplings take any."""
+        found, n = self.probabilities(parents), len(self.levels_.categories)
+        met = (found >= 0).all(axis=1) & np.isclose(found.sum(axis=1), 1) & (found.shape[1] == n)
+        rule = f"variable {self.variable!r}: {n} probabilities must be 0 or more and sum to 1"
+        check(bool(met.all()), rule, found[~met][:1].tolist())
+        return found
+
     def evaluate(
         self, parents: Parents, noise: np.ndarray, coupling: Coupling = gumbel_max
     ) -> pd.Categorical:
         """Return the levels that the coupling chooses, for noise of shape (levels, n)."""
-        codes = coupling(self.probabilities(parents), noise)
+        codes = coupling(self.stated(parents), noise)
         return pd.Categorical.from_codes(codes, dtype=self.levels_)
 
     def fit_quality(self, parents: Parents, values: pd.Categorical) -> tuple[str, float] | None:

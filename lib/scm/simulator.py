@@ -217,7 +217,7 @@ class Simulator(BaseEstimator):
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
             raise InputError(f"the world must have every subject at step {t} and the one before")
         states = [columns_of(frame, self.kinds_, "the world: column") for frame in (now, before)]
-        matrix = mechanism.probabilities(self._parents(variable, t, *states))
+        matrix = mechanism.stated(self._parents(variable, t, *states))
         return pd.DataFrame(
             np.broadcast_to(matrix, (len(now), matrix.shape[1])),
             index=pd.Index(now["subject"], name="subject"),

@@ -20,7 +20,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from lib import ROOT
 from lib.errors import InputError
 from lib.scm import Simulator, Specification, StochasticPolicy
-from lib.scm.mechanisms import Mechanism, Parents
+from lib.scm.mechanisms import CategoricalMechanism, Mechanism, Parents
 
 # --- random models ----------------------------------------------------------------------
 
@@ -555,7 +555,9 @@ def test_another_coupling_after_the_fit_changes_every_draw(town, town_table, cou
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        (lambda noise: noise, "one value a subject is needed, 5: found 1"),
+        (lambda noise: noise[0, :1], "one value a subject is needed, 5: found 1"),
+        (lambda noise: noise, r"one value a subject is needed, in one dimension: found \(1, 5\)"),
+        (lambda noise: 1.0, r"one value a subject is needed, in one dimension: found \(\)"),
         (lambda noise: np.log(noise[0] - 1), "finite numbers are needed: found nan"),
     ],
 )
@@ -571,6 +573,26 @@ def test_what_a_mechanism_returns_is_one_finite_number_a_subject(value, sentence
     simulator = Simulator(specification).fit(pd.DataFrame({"x": [1.0, 2.0]}))
     with pytest.raises(InputError, match=f"variable 'x' at step 0, Wrong: {sentence}"):
         simulator.sample(5)
+
+
+@pytest.mark.parametrize("row", [[1.0, 3.0], [0.2, 0.2], [1.5, -0.5], [np.nan, 1.0], [1.0]])
+def test_what_a_mechanism_states_are_probabilities(row):
+    """Couplings draw from whatever is stated, which then is no propensity."""
+
+    class Wrong(CategoricalMechanism):
+        fitted_to = "levels"
+
+        def probabilities(self, parents):
+            return np.array([row])
+
+    specification = Specification({"x": {"sampler": "Wrong"}}, types={"Wrong": Wrong})
+    simulator = Simulator(specification).fit(pd.DataFrame({"x": ["no", "yes"]}))
+    rule = "variable 'x': 2 probabilities must be 0 or more and sum to 1"
+    message = re.escape(f"{rule}: found [{row}]")
+    with pytest.raises(InputError, match=message):
+        simulator.sample(5)
+    with pytest.raises(InputError, match=message):  # of what was done, nothing was drawn
+        simulator.probabilities("x", simulator.sample(5, do={"x": "no"}), t=0)
 
 
 def test_a_simulator_knows_nothing_of_income(killed):
