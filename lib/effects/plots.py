@@ -16,6 +16,7 @@ def ranking(
 ) -> Figure:
     """Draw a metric of the estimators, the best at the top, with its intervals.
 
+    The best of an R² is the largest, and of anything else the nearest to 0.
     `runs` maps what the legend says to tidy metrics, `{"this run": table}`; the first run that has
     the metric ranks its estimators. `unit` says what the values are, and `names` what the row of an
     estimator is called. Of many studies, a run is what :mod:`~lib.effects.summaries` makes of them.
@@ -28,7 +29,8 @@ def ranking(
     )
     whose = table["series"].iloc[0]
     first = table[table["series"] == whose]
-    order = first.sort_values("value", ascending=not metric.startswith("R²")).index
+    largest = metric.startswith("R²")
+    order = first.sort_values("value", ascending=not largest, key=None if largest else abs).index
     table = table.loc[order].rename(index=names).reset_index()
     best, last = table["estimator"].iloc[[0, -1]]
     title = f"{best} comes first, {last} last" if len(order) > 1 else f"{best} alone"

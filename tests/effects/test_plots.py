@@ -42,6 +42,11 @@ def test_the_best_estimator_is_at_the_top(metrics):
         plots.ranking({"this run": pd.concat([metrics, metrics])}, "AE", "dollars")
 
 
+def test_the_best_error_is_the_smallest_in_either_direction(metrics):
+    signed = metrics.assign(metric="bias", value=[-90.0, 2.0, 30.0] * 2)[:3]
+    assert tick_labels(plots.ranking({"a": signed}, "bias", "$").axes[0]) == [*"tms"]
+
+
 def test_published_metrics_stand_in_the_rows_of_this_run(metrics):
     paper = pd.DataFrame({"estimator": [*"xts"], "metric": "R²", "value": [0.9, 0.25, 0.2]})
     figure = plots.ranking({"this run": metrics[3:], "paper": paper}, "R²", "share")
