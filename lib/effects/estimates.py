@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from lib.cache import KEEPING, cached
 from lib.effects.adapter import EconML, of_econml
-from lib.effects.estimands import average_effects
+from lib.effects.estimands import TILTS, average_effects
 from lib.effects.estimator_files import GRIDS, PAPER, Grids, read_estimators
 from lib.effects.intervals import NORMAL
 from lib.effects.metrics import evaluate
@@ -168,6 +168,8 @@ def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
         rule = f"estimator {name!r} must have fit(covariates, treatment, outcome), in this order"
         # Arrays in another order would be taken, and a class has nothing to fit yet.
         check({*map(str.lower, taken[:1])}.isdisjoint(("", "y", "outcome", "self")), rule, taken)
+        estimand = getattr(made, "estimand", "ATE")
+        check_known(f"estimator {name!r}: estimand", estimand, ["ATE", *TILTS])
     return found
 
 
@@ -218,10 +220,12 @@ def _ready(name: str, estimator: Any, study: Study) -> Any:
 def _estimate(
     name: str, given: Any, covariates: Matrix, treatment: Vector, outcome: Vector, of_test: Matrix
 ) -> Estimate:
-    begun, estimator, m = time.process_time(), copy.deepcopy(given), len(of_test)
+    begun, m = time.process_time(), len(of_test)
+    # Copies, or the next one would learn from what this one writes into its arrays.
+    estimator, *data = copy.deepcopy([given, covariates, treatment, outcome])
     # One thread: small matrices cost several times the CPU time on two.
     with told(f"estimator {name!r}"), threadpool_limits(1):
-        estimator.fit(covariates, treatment, outcome)
+        estimator.fit(*data)
         effects = None
         if callable(getattr(estimator, "effect", None)):
             effects = np.asarray(estimator.effect(of_test), dtype=float)

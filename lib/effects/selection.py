@@ -119,7 +119,7 @@ def trial(study: Study, candidates: Any = CANDIDATES, seed: int = 0, **models: A
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
     test, validation = study.test_covariates.to_numpy(), [part[1::2] for part in data]
     with threadpool_limits(1):
-        halves = [_halves(one, *data, test) for one in candidates.values()]
+        halves = [_halves(one, *copy.deepcopy([*data, test])) for one in candidates.values()]
         known = nuisances(*validation, **models)
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))
     effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)

@@ -59,6 +59,18 @@ class NoNumber(Difference):
 class Silent:
     def fit(self, covariates, treatment, outcome):
         return self
+
+class Odd(Difference):
+    estimand = "ATE of all"
+
+class Meddler(Difference):
+    def __init__(self, place):
+        self.place = place
+
+    def fit(self, *data):
+        super().fit(*data)
+        data[self.place][::3] = 0.0
+        return self
 '''
 
 
@@ -311,6 +323,20 @@ def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):
     assert found.isna().tolist() == [True, False]
     with pytest.raises(InputError, match=r"Silent' must have effect\(covariates\), or ate_ after"):
         benchmark(*tables, estimators=["my_estimators:Silent"], **OPTIONS)
+    with pytest.raises(InputError, match="Odd': estimand 'ATE of all' is unknown: expected one of"):
+        benchmark(*tables, estimators=["my_estimators:Odd"], **OPTIONS)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_no_estimator_changes_what_the_next_one_sees(tables, tmp_path, monkeypatch, place):
+    (tmp_path / "my_estimators.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path)
+    whole = [table.astype({"income": int}) for table in tables]
+    study = read_study(*whole, adjustment=["age", "sex"], group="level")
+    mine = {"mine": {"estimator": "my_estimators:Meddler", "place": place}}
+    grids = {"estimators": mine | GRIDS["estimators"]}
+    first = estimate(study, ["t"], grids=grids)["t"].ate
+    assert estimate(study, ["mine", "t"], grids=grids)["t"].ate == first
 
 
 class Stating:
