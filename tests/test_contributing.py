@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from lib import ROOT
 
 BLOCKS = re.findall(
@@ -62,9 +64,19 @@ def test_examples_run_in_a_copy(tmp_path):
         path.write_text(text[:place] + block + "\n\n" + text[place:], encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     environment["CAUSAL_BENCHMARK_BOOK_CACHE"] = str(tmp_path / "results")
-    command = [sys.executable, "-c", USE]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    theme = ["-m", "pytest", str(ROOT / "tests" / "ccr" / "test_themes.py"), "-k", "bells"]
+    for command in (["-c", USE], [*theme, "-p", "no:cacheprovider"]):
+        command, said = [sys.executable, *command], {"capture_output": True, "text": True}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, **said)
+        assert done.returncode == 0, done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_links_of_pages_beside_the_book_name_files(page):
+    path = ROOT / page
+    links = re.findall(r"\]\(([^)#:]+)\)|src=\"([^\"]+)\"", path.read_text(encoding="utf-8"))
+    named = [one or other for one, other in links]
+    assert named and [one for one in named if not (path.parent / one).exists()] == []
 
 
 def test_line_ends_are_those_of_git_for_whoever_clones_it():

@@ -169,12 +169,13 @@ def test_what_may_stand_in_one_figure_has_colours_that_differ():
     arms = mechanisms.NO_STUDIES, mechanisms.EVENING, mechanisms.DAY, mechanisms.FULL_TIME
     for kind in (arms, themes(), ["as seen", *arms[::3]], ["this run", "paper"]):
         own = plots.colours_of(kind)
-        assert all(any(map(name.startswith, plots.COLOUR_OF)) for name in kind)
+        none = [name for name in kind if not any(map(name.startswith, plots.COLOUR_OF))]
+        assert none == [], "each has a colour in lib/colours.yml"
         assert len(set(own.values())) == len(own)
     families = plots.colours_of(["S-learner", "T-learner", "X-learner", "R-learner", "DR-learner"])
     assert len(set(families.values())) == 5
     for name in [*labels().values(), *labels(STRESS_GRIDS).values(), *labels(COVERAGE).values()]:
-        assert any(map(name.startswith, plots.COLOUR_OF)), f"{name} has a colour of its own"
+        assert any(map(name.startswith, plots.COLOUR_OF)), f"{name} has a colour in lib/colours.yml"
     many = plots.colours_of([*map(str, range(20))])
     assert set(many.values()) == set(plots.COLOURS)
 

@@ -93,6 +93,7 @@ def test_source_holds_no_results(path):
 def test_exercises_are_graded_and_solved_and_five_sentences_remain(path):
     cells = nbformat.read(path, 4).cells
     texts = [cell.source for cell in cells]
+    assert "## Exercises" in texts, "a heading in a cell of its own, before the exercises"
     start, grades = texts.index("## Exercises"), []
     end = next(place for place in range(start + 1, len(texts)) if texts[place].startswith("## "))
     for before, cell in pairwise(cells[start:end]):

@@ -7,8 +7,8 @@ import pytest
 
 from lib.book import rendering
 from lib.book.building import build
-from lib.book.editions import BOOK, Book, Run
-from lib.book.rendering import Site, code
+from lib.book.editions import BOOK, Book, Run, load_edition
+from lib.book.rendering import _LINK, Site, code
 from lib.book.running import run_page
 
 
@@ -40,6 +40,17 @@ LINKS = {
 @pytest.mark.parametrize("link", LINKS)
 def test_links_are_resolved_by_the_name_of_the_page(staged, link):
     assert staged(start="# Start", other=link)._linked("other.md") == LINKS[link]
+
+
+def test_every_link_names_a_page_of_the_book():
+    """A page that an edition has not becomes text, and so would one that no edition has."""
+    edition = load_edition("default")
+    told = {path.stem: path.read_text(encoding="utf-8") for path in edition.prose.values()}
+    for run in edition.runs.values():
+        cells = nbformat.read(run.notebook, 4).cells
+        told[run.page] = "\n".join(one.source for one in cells if one.cell_type == "markdown")
+    named = {(page, link[2]) for page, text in told.items() for link in _LINK.finditer(text)}
+    assert [one for one in named if one[1] not in told] == []
 
 
 def test_code_in_a_line_says_what_it_was_given():

@@ -106,7 +106,7 @@ def test_one_name_for_all_of_dml_means_a_classifier_where_one_is_needed():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"estimator": "U-learner"}, "class 'U-learner' is unknown: expected one of IPWEstimator"),
+        ({"estimator": "No-learner"}, "class 'No-learner' is unknown: expected one of IPW"),
         ({"estimator": "S-learner"}, "no base estimator for its slot 'outcome'"),
         (
             {"estimator": "DMLCATEEstimator", "model_y": ["xgbr"]},
