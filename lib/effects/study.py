@@ -171,7 +171,7 @@ class Study:
         shape = (m,) if truth is None else np.shape(truth)
         check(shape == (m,), f"truth must have one effect a test subject, {m:,}", shape)
         if self.test_probabilities is not None:
-            _probabilities("test_probabilities", self.test_probabilities, self.arms, m)
+            _probabilities("test_probabilities", self.test_probabilities, self.arms, self.control)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
         _check_same_subjects(*parts[1:])
         both, declared = pd.concat(parts, ignore_index=True), rows.dtypes == "category"
@@ -238,7 +238,7 @@ class Study:
     def _probability_of(self, arm: Vector, used: np.ndarray) -> Vector | None:
         if self.probabilities is None:
             return None
-        both = _probabilities("probabilities", self.probabilities, self.arms, len(used))
+        both = _probabilities("probabilities", self.probabilities, self.arms, self.observational)
         taken: Vector = np.where(arm == 1, both[used, 1], both[used, 0])
         check(bool((taken > 0).all()), "probabilities must be above 0 of what was taken", 0.0)
         return taken
@@ -278,10 +278,15 @@ def read_study(
     return Study(**frames | fields)
 
 
-def _probabilities(which: str, table: pd.DataFrame, arms: tuple[str, str], n: int) -> Matrix:
+def _probabilities(
+    which: str, table: pd.DataFrame, arms: tuple[str, str], whose: pd.DataFrame
+) -> Matrix:
     for name in arms:
         check_known(f"{which} column", name, table)
-    check(len(table) == n, f"{which} must have one row a subject, {n:,}", len(table))
+    rule, rows, subjects = f"{which} must have one row a subject", table.index, whose.index
+    check(len(rows) == len(subjects), f"{rule}, {len(subjects):,}", len(rows))
+    moved = not rows.equals(subjects) and {*rows} == {*subjects}  # or else it counts by place
+    check(not moved, f"{rule}, in the order of the subjects", rows[:3].tolist())
     both: Matrix = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
     check(not wrong, f"{which} must be within 0 and 1", wrong[:3])

@@ -326,9 +326,22 @@ def test_probabilities_of_test_subjects_are_checked_like_the_others(tables):
         (known.assign(no=2), r"test_probabilities must be within 0 and 1: found \[2.0, 2.0"),
         (known.head(2), "test_probabilities must have one row a subject, 4: found 2"),
         (known[["no"]], "test_probabilities column 'yes' is unknown: expected no"),
+        (known[::-1], r"in the order of the subjects: found \[3, 2, 1\]"),
     ]:
         with pytest.raises(InputError, match=message):
             read(tables, test_probabilities=wrong)
+    named = known[::-1].set_axis([*"abcd"])  # which says nothing of whose row it is
+    assert read(tables, test_probabilities=named).test_probabilities is named
+
+
+def test_a_table_that_was_shuffled_takes_its_probabilities_with_it(tables):
+    seen, *done = tables
+    known = pd.DataFrame({"no": [0.2, 0.4, 0.6, 0.8], "yes": 0.5})
+    expected = read(tables, probabilities=known).arm_probability[::-1]
+    mixed = [seen[::-1], *done]
+    with pytest.raises(InputError, match=r"probabilities must have .* order of the subjects"):
+        read(mixed, probabilities=known)
+    assert (read(mixed, probabilities=known[::-1]).arm_probability == expected).all()
 
 
 def test_another_question_of_the_same_tables(tables):
