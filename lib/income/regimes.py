@@ -24,7 +24,7 @@ from lib.income.mechanisms import STUDIES
 from lib.scm import Simulator
 from lib.scm.simulator import BLOCK
 
-#: Below this income, in US dollars, the lottery prefers studies; StudiesTransition reads it, too.
+#: Below this income, in US dollars, the lottery prefers studies; StudiesTransition has this bound.
 LOW = 50_000
 
 #: What decisions depend on; the last says whether last year's income was low.

@@ -232,7 +232,11 @@ class Mechanism(ABC):
 
 
 class CategoricalMechanism(Mechanism):
-    """A mechanism that states the probability of each level, of which a coupling chooses one."""
+    """A mechanism that states the probability of each level, of which a coupling chooses one.
+
+    A subclass implements :meth:`probabilities`. It has the `levels_` of the table if it says what
+    it is `fitted_to`, and else states its own.
+    """
 
     levels_ = None  # type: pd.CategoricalDtype
 
