@@ -31,6 +31,7 @@ def told(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
+        said += " is not there" * isinstance(error, KeyError)
         raise InputError(f"{what}: {said}") from error
 
 

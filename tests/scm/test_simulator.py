@@ -559,6 +559,7 @@ def test_another_coupling_after_the_fit_changes_every_draw(town, town_table, cou
         (lambda noise: noise, r"one value a subject is needed, in one dimension: found \(1, 5\)"),
         (lambda noise: 1.0, r"one value a subject is needed, in one dimension: found \(\)"),
         (lambda noise: np.log(noise[0] - 1), "finite numbers are needed: found nan"),
+        (lambda noise: Parents()["age"] + noise[0], "'age' is not there"),
     ],
 )
 def test_what_a_mechanism_returns_is_one_finite_number_a_subject(value, sentence):
