@@ -168,8 +168,7 @@ def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
         rule = f"estimator {name!r} must have fit(covariates, treatment, outcome), in this order"
         # Arrays in another order would be taken, and a class has nothing to fit yet.
         check({*map(str.lower, taken[:1])}.isdisjoint(("", "y", "outcome", "self")), rule, taken)
-        estimand = getattr(made, "estimand", "ATE")
-        check_known(f"estimator {name!r}: estimand", estimand, ["ATE", *TILTS])
+        check_known(f"{name!r}: estimand", getattr(made, "estimand", "ATE"), ["ATE", *TILTS])
     return found
 
 
