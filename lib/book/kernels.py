@@ -6,6 +6,7 @@ page says with which `lib` it was made, and files may be edited while others run
 """
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -20,7 +21,7 @@ from jupyter_client.manager import AsyncKernelManager
 
 #: What most chapters need; what is missing here or broken, a chapter imports itself.
 IMPORTED = (
-    *("ipykernel.kernelapp", "ipykernel.ipkernel", "IPython.core.completer", "myst_nb"),
+    *("ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completer", "myst_nb"),
     *("matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.stats", "sklearn.ensemble"),
     *("sklearn.model_selection", "xgboost", "networkx", "joblib", "pydantic.dataclasses"),
     *("jinja2", "yaml", "threadpoolctl"),
@@ -45,6 +46,7 @@ def serve() -> None:
     for name in IMPORTED:
         with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
+    gc.freeze()  # a fork that looked through all of that would have it copied
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
     for line in sys.stdin:
         if not (kernel := os.fork()):
@@ -87,8 +89,9 @@ def _forked(order: str) -> int:
             # Where to import from is a matter of each fork.
             shared = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
             # From Python 3.12, a fork beside a thread is warned of. The one here is of pyarrow's
-            # memory, and is made for it.
-            command = [sys.executable, "-Wignore:This process:DeprecationWarning", __file__]
+            # memory, and is made for it. The debugger warns of modules that are frozen.
+            quiet = ["-Wignore:This process:DeprecationWarning", "-Xfrozen_modules=off"]
+            command = [sys.executable, *quiet, __file__]
             _server = subprocess.Popen(command, start_new_session=True, env=shared, **pipes)
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)

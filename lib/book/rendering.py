@@ -147,7 +147,10 @@ class Site:
             write_bytes(self.staging / name, content)
         print("rendering", file=sys.stderr, flush=True)
         options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
-        main = "import lib.book; from jupyter_book.cli.main import main; main()"
+        # Trees of documents are garbage all at once: to look for it as often as usual is a fifth of
+        # the time.
+        main = "import gc; gc.set_threshold(50_000, 50, 1_000); import lib.book; "
+        main += "from jupyter_book.cli.main import main; main()"
         ends: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True}
         ends |= {"encoding": "utf-8", "errors": "replace"}
         finished = subprocess.run([sys.executable, "-c", main, *options], **ends)

@@ -42,6 +42,7 @@ _MATPLOTLIB = "m.rcdefaults(); m.rcParams['backend'] = 'module://matplotlib_inli
 #: What kernels are told, so that they show the same to everyone, however their user has set up
 #: Python, IPython or Matplotlib; and that they say nothing of their own worries at their end.
 ALONE = ["--log-level=CRITICAL", "--InteractiveShellApp.exec_PYTHONSTARTUP=False"]
+ALONE += ["--HistoryManager.enabled=False"]
 ALONE += [f"--InteractiveShellApp.exec_lines=import matplotlib as m; {_MATPLOTLIB}; del m"]
 
 

@@ -9,6 +9,7 @@ order may ask for the files of figures, too.
 
 import base64
 import contextlib
+import gc
 import io
 import itertools
 import json
@@ -121,6 +122,7 @@ def serve() -> None:
     """Answer orders until there are no more."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever writes to the output behind Python's back is no answer
+    gc.freeze()  # no fork has to look through all that was imported
     for order in sys.stdin:
         read, write = os.pipe()
         child = os.fork()

@@ -5,6 +5,7 @@ one a line: a program with its arguments, the environment, and the files of its 
 is answered is how it has ended.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -24,6 +25,7 @@ for module in (
     "jupyter_book.cli.main",
 ):
     importlib.import_module(module)
+gc.freeze()  # no fork has to look through all of that
 
 
 def do(order: dict) -> int:
