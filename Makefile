@@ -11,9 +11,10 @@ bin := $(venv)/bin
 endif
 compared := $(venv)/compared
 pytest := $(bin)/python -m pytest -n $(or $(WORKERS),logical) --dist loadgroup
+of_pages := tests/book/pages
 
 .DEFAULT_GOAL := help
-.PHONY: help book quick paper test types coverage repeat benchmarks survive lock clean
+.PHONY: help book quick paper test testpages types coverage repeat benchmarks survive lock clean
 
 help:  ## List these commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -27,8 +28,11 @@ quick:  ## Make the book from small samples, to see everything work.
 paper:  ## Make the book at the sizes of the papers.
 	@$(MAKE) --no-print-directory book EDITION=paper
 
-test: $(venv)/installed-test  ## Run all tests, the examples in docstrings included.
-	$(pytest)
+test: $(venv)/installed-test  ## Test lib, the examples in docstrings included.
+	$(pytest) --ignore=$(of_pages)
+
+testpages: $(venv)/installed-test  ## Test chapters with other values, and the rendered pages in a browser.
+	$(pytest) $(of_pages)
 
 types: $(venv)/installed-test  ## Check the types of lib.
 	$(bin)/mypy
