@@ -249,7 +249,7 @@ def record(edition: str, only_check: bool) -> list[str]:
 @click.option("--table", help="A CSV or Parquet file; Adult, if not given.")
 @click.option("--do", "done", type=(str, str, str), multiple=True, metavar="VARIABLE STEP VALUE")
 @click.option("-o", "--output", type=_path, required=True)
-@click.option("--workers", "n_jobs", type=click.IntRange(1), default=1)
+@click.option("--workers", "n_jobs", type=click.IntRange(1), default=1, help="Blocks at a time.")
 def sample(
     specification: str, fit_seed: int, table: str | None, done: Any, output: Path, **drawn: int
 ) -> None:
