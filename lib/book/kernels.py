@@ -43,7 +43,7 @@ def serve() -> None:
     del sys.path[0]  # the folder of this file
     answers, server = os.fdopen(os.dup(1), "w"), os.getpid()
     os.dup2(2, 1)  # whatever else is written there is no answer
-    for name in IMPORTED:
+    for name in sys.argv[1:]:
         with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
     gc.freeze()  # a fork that looked through all of that would have it copied
@@ -91,7 +91,7 @@ def _forked(order: str) -> int:
             # From Python 3.12, a fork beside a thread is warned of. The one here is of pyarrow's
             # memory, and is made for it. The debugger warns of modules that are frozen.
             quiet = ["-Wignore:This process:DeprecationWarning", "-Xfrozen_modules=off"]
-            command = [sys.executable, *quiet, __file__]
+            command = [sys.executable, *quiet, __file__, *IMPORTED]
             _server = subprocess.Popen(command, start_new_session=True, env=shared, **pipes)
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)

@@ -118,9 +118,9 @@ def test_a_server_that_ends_before_it_answers_says_so(monkeypatch, program):
 
 
 def test_what_an_import_prints_is_no_answer():
-    program = "from lib.book import kernels; kernels.IMPORTED = ['this']; kernels.serve()"
+    program = "from lib.book import kernels; kernels.serve()"
     streams = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
-    server = subprocess.run([sys.executable, "-c", program], cwd=ROOT, **streams)
+    server = subprocess.run([sys.executable, "-c", program, "this"], cwd=ROOT, **streams)
     assert server.stdout == "" and "The Zen of Python" in server.stderr
 
 

@@ -211,8 +211,9 @@ def slow_run(tiny_book):
     page = tiny_book.page("slow")
     page.write_text("good")
     program = (
-        "from pathlib import Path\nfrom lib.book.editions import Book\n"
-        "from lib.book.running import Run, execute\n"
+        "from pathlib import Path\nfrom lib.book import kernels\n"
+        "from lib.book.editions import Book\nfrom lib.book.running import Run, execute\n"
+        "kernels.IMPORTED = ()\n"  # of which the pages need nothing
         f"book = Book(Path({str(tiny_book.root)!r}))\n"
         "pages = ['slow', 'waits', 'waits_too']\n"
         "runs = [Run(book.notebook('slow'), book.page(page), book=book) for page in pages]\n"
