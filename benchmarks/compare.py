@@ -395,7 +395,7 @@ def their_prompts(name: str, size: int, **options) -> Callable[[], Done]:
 
 PROMPTS: dict[str, Way] = {
     OURS: functools.partial(our_prompts, 200, 1),
-    f"{OURS} (every world told 1 000 times)": functools.partial(our_prompts, 50, 1_000),
+    f"{OURS} (every world told 1 000 times)": functools.partial(our_prompts, 50, 1_000),
     "reasoning-gym (circuit_logic)": functools.partial(
         their_prompts, "circuit_logic", 500, min_terms=3, max_terms=6
     ),

@@ -76,7 +76,8 @@ def typeset(
 
     The numbers of a column, or `by_row` of a row, have as many digits behind the point as the
     largest needs to have three or, unless they are integers, as `digits` says, see
-    :func:`number_text`. A column that `error` names has another one behind it as ± standard error.
+    :func:`number_text`. A column that `error` names has another one behind it as ± standard error;
+    of that one's name, ` of value` is not said again.
 
     Examples
     --------
@@ -96,15 +97,17 @@ def typeset(
         errors = frame.get(error.get(values.name), [None] * len(values))
         return pd.Series(map(_text, values, errors, [form] * len(values)), values.index)
 
-    names = [": ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame]
+    levels = [name if isinstance(name, tuple) else (str(name),) for name in frame]
+    names = [": ".join(_text(level, None, ",g") for level in name) for name in levels]
     for name in [*error, *error.values()]:
         check_known("column", name, names)
     frame = frame.set_axis(names, axis="columns")
-    titles = [name or "" for name in frame.index.names]
+    titles = [name or " " for name in frame.index.names]  # a column may be called ""
     labels = 0 if only_counts(frame) else len(titles)
     found = frame.apply(texts, axis="columns") if by_row else frame
     found = found.reset_index(drop=not labels, names=titles, allow_duplicates=True).apply(texts)
-    headings = {name: f"{name} ± {other}" for name, other in error.items()}
+    headings = {k: f"{k} ± {other.removesuffix(f' of {k}')}" for k, other in error.items()}
+    headings[" "] = ""
     units = unit if isinstance(unit, Mapping) else dict.fromkeys(frame, unit)
     for name, of in units.items():
         check_known("column", name, found)

@@ -62,6 +62,8 @@ def test_errors_stand_behind_their_values_and_units_in_headings():
     ]
     named = typeset(frame, unit={"error": "$"})
     assert cells(named)[0] == ["who", "value", "error,\xa0$", "of"]
+    again = frame.rename(columns={"error": "error of value"})
+    assert cells(typeset(again, error={"value": "error of value"}, unit="$")) == cells(table)
     with pytest.raises(InputError, match="column 'errors' is unknown: expected one of"):
         typeset(frame, error={"value": "errors"})
     with pytest.raises(InputError, match="column 'errors' is unknown: expected one of who, value"):
@@ -113,6 +115,23 @@ def test_an_index_that_only_counts_is_left_out_unless_it_has_a_name():
 def test_labels_are_as_they_are():
     frame = pd.DataFrame({"x": [0.25, 0.5]}, index=pd.Index([0.02, 20_000], name="γ"))
     assert cells(typeset(frame, digits=1)) == [["γ", "x"], ["0.02", "0.2"], ["20\u202f000", "0.5"]]
+
+
+def test_a_column_without_a_name_has_the_digits_that_it_was_asked_for():
+    frame = pd.DataFrame({"": [0.0016157, 16.3239]}, index=["least", "most"])
+    expected = [["", ""], ["least", "0.0016"], ["most", "16"]]
+    assert cells(typeset(frame, digits=",.2g")) == expected
+
+
+def test_a_short_label_is_not_broken():
+    frame = pd.DataFrame({"x": ["a b"] * 2}, index=["overlap 0.25", "one regression, all history"])
+    soup = BeautifulSoup(typeset(frame)._repr_html_(), "html.parser")
+    assert [one.get_text() for one in soup.find_all(class_="short")] == ["overlap 0.25"]
+
+
+def test_numbers_in_headings_are_written_as_everywhere():
+    frame = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_product([["n"], [4000, 0.5]]))
+    assert cells(typeset(frame))[0] == ["n: 4\u202f000", "n: 0.5"]
 
 
 def test_an_error_that_is_only_rounding_does_not_ask_for_its_digits():

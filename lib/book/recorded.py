@@ -99,7 +99,7 @@ class Recorded(dict[str, pd.DataFrame]):
     """
 
     def _repr_markdown_(self) -> str:
-        said = "Another run, {}: `{command}` repeats it, in {time} seconds."
+        said = "A run kept with the book, {}: `{command}` repeats it, in {time} seconds."
         times = {k: number_text(table.attrs["seconds"], digits=0) for k, table in self.items()}
         return " ".join(said.format(k, time=times[k], **self[k].attrs) for k in self)
 

@@ -106,7 +106,7 @@ def test_it_is_read_as_it_was_under_a_label_that_says_how_it_came_to_be(kept):
     )
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
     said = found._repr_markdown_()
-    assert said.startswith("Another run, n = 50\u202f000, recorded 20")
+    assert said.startswith("A run kept with the book, n = 50\u202f000, recorded 20")
     assert re.search(r": `python -m lib run marks -p n_samples 50_000` repeats it, in \d+ s", said)
     both = pd.concat({"this run": table, **found}, axis=1)
     assert list(both.columns.get_level_values(0).unique()) == ["this run", label]

@@ -20,6 +20,7 @@ NOTEBOOKS = sorted(Book().notebooks.glob("*.ipynb"))
 QUICK, DEFAULT = (load_edition(name).runs for name in ("quick", "default"))
 #: Those that have exercises; the others are for looking things up.
 TAUGHT = [path for path in NOTEBOOKS if path.stem not in ("findings", "numbers")]
+PROSE = sorted(Book().root.glob("book/*.md"))
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
@@ -153,6 +154,19 @@ def test_no_line_of_code_is_wider_than_a_page(path):
 def test_parameters_say_what_they_mean(path):
     for parameter in parameters_of(path).values():
         assert parameter.help, f"{parameter.name} has no comment"
+
+
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *PROSE], ids=lambda path: path.stem)
+def test_thousands_in_prose_are_never_parted_by_a_line(path):
+    """A narrow space that does not break stands between them, as in every table."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".ipynb":
+        words = [
+            cell.source for cell in nbformat.reads(text, 4).cells if cell.cell_type == "markdown"
+        ]
+        text = "\n".join(words)
+    found = re.findall(r"(?<![-\d])\d{1,3} \d{3}\b", text)
+    assert not found, found
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
