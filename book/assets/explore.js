@@ -19,12 +19,14 @@ function confounding({ withSupport, without, support, studies }) {
   const among = (a, b) => a / (a + b); // who have support, among those who took an arm
   const shares = [among(withSupport, without), among(1 - withSupport, 1 - without)];
   const bias = support * (shares[0] - shares[1]);
-  const [left, zero, scale] = [96, 160, 160 / 32_000];
+  const [left, zero, scale] = [96, 160, 136 / 38_000]; // the largest difference, and its label
   const rows = ["studied", "did not"].map((arm, row) => [
     text(0, 38 + 34 * row, arm),
     box(left, 20 + 34 * row, 264, 26, "pale"),
     box(left, 20 + 34 * row, 264 * shares[row], 26, "other"),
-    text(left + 6, 38 + 34 * row, `${Math.round(100 * shares[row])} %`, 'class="onto"'),
+    shares[row] < 0.15
+      ? text(left + 264 * shares[row] + 6, 38 + 34 * row, `${Math.round(100 * shares[row])} %`)
+      : text(left + 6, 38 + 34 * row, `${Math.round(100 * shares[row])} %`, 'class="onto"'),
   ]);
   const bar = (y, name, value) => [
     text(0, y + 18, name),

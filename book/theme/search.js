@@ -41,9 +41,11 @@
     return [
       start ? "… " : "", ...marked(text.slice(start, end < 0 ? undefined : end)), end < 0 ? "" : " …"];
   };
-  const worth = ({heading, text}) => {
-    const hits = words.map(word => 8 * count(heading, word) + Math.log2(1 + count(text, word)));
-    const together = 8 * count(heading, phrase) + 2 * Math.log2(1 + count(text, phrase));
+  const worth = ({anchor, heading, text}) => {
+    const weight = anchor.startsWith("term-") ? 24 : 8; // where a word is explained comes first
+    const hits = words.map(
+      word => weight * count(heading, word) + Math.log2(1 + count(text, word)));
+    const together = weight * count(heading, phrase) + 2 * Math.log2(1 + count(text, phrase));
     return hits.every(hit => hit > 0) || together ? hits.reduce((a, b) => a + b, together) : 0;
   };
 

@@ -1,6 +1,7 @@
 """The search page of a book of two pages: what is in its sections, and which words find them."""
 
 import json
+import shutil
 from types import SimpleNamespace
 from urllib.parse import quote
 
@@ -177,3 +178,18 @@ def test_section_named_by_the_query_comes_first(rendered, page):
     page.locator("#search-results [role=status]").wait_for()
     assert page.locator("#search-results li a").first.get_attribute("href") == "lamps.html#lamps"
     assert page.locator("#search-results li").count() == 3
+
+
+@pytest.mark.parametrize("rendered", ["html"], indirect=True)
+def test_where_a_word_is_explained_comes_before_where_it_is_said_often(rendered, page, tmp_path):
+    folder = shutil.copytree(rendered, tmp_path / "book")
+    sections = [
+        {"address": "a.html", "anchor": "many", "page": "A", "heading": "A", "text": "ATE " * 99},
+        {"address": "g.html", "anchor": "term-ATE", "page": "G", "heading": "ATE", "text": "mean"},
+    ]
+    script = f"const bookSections = {json.dumps(sections)};"
+    (folder / "_static" / "sections.js").write_text(script, encoding="utf-8")
+    page.goto(f"{folder.as_uri()}/search.html?q=ATE")
+    page.locator("#search-results [role=status]").wait_for()
+    links = page.locator("#search-results li a").evaluate_all("all => all.map(one => one.hash)")
+    assert links == ["#term-ATE", "#many"]

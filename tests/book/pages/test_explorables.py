@@ -23,6 +23,8 @@ def page(browser):
     )
     script = (ASSETS / "explore.js").read_text(encoding="utf-8")
     page.set_content(f"<article>{figures}</article><script>{script}</script>")
+    page.add_style_tag(path=ASSETS / "book.css")
+    page.add_style_tag(content="body { font-family: sans-serif; }")
     page.wait_for_selector("output")
     yield page
     page.close()
@@ -70,6 +72,24 @@ def test_confounding_is_that_of_the_introductions_world(page, withsupport, witho
     move(page, "confounding", "support", 0)
     assert found(page, "confounding")["seen"] == 9_000
     assert "seeing equals doing" in said(page, "confounding")
+
+
+@pytest.mark.parametrize("name", ["confounding", "overlap"])
+def test_every_label_is_in_the_drawing_whatever_is_moved(page, name):
+    cut = """name => {
+      const figure = document.querySelector(`[data-explorable=${name}]`);
+      const width = figure.querySelector("svg").viewBox.baseVal.width;
+      return [...figure.querySelectorAll("svg text")].filter(one => {
+        const {x, width: own} = one.getBBox();
+        return x < -0.5 || x + own > width + 0.5;
+      }).map(one => one.textContent);
+    }"""
+    sliders = page.locator(f"[data-explorable={name}] input")
+    ends = [(one.get_attribute("min"), one.get_attribute("max")) for one in sliders.all()]
+    for values in itertools.product(*ends):
+        for slider, value in zip(sliders.all(), values, strict=True):
+            slider.fill(value)
+        assert page.evaluate(cut, name) == [], values
 
 
 @pytest.mark.parametrize("gamma, size", [(0, 3), (1.0, 3.5)])
