@@ -466,7 +466,7 @@ def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:
     table, level = table.rename(columns=names), table["panel"].map(of)
     table[["lower", "upper"]] = table[["lower", "upper"]].where(level.isna())
     table["unit"] = table["panel"].map(UNITS).where(level.isna(), "% of subjects").fillna("")
-    table["panel"] += ": " + level.fillna("mean and middle 50%")
+    table["panel"] += ": " + level.fillna("mean and middle 50 %")
     return lines(table, "step t", f"The same subjects: {_parting(_apart(table))}")
 
 

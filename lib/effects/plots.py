@@ -74,7 +74,7 @@ def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
         table[end] = percent.clip(0, 100)
     last = table[(table["panel"] == [*runs][-1]) & table["coverage"].notna()]
     hardest = last[last[level] == last[level].max()]
-    rare = f"the truth is held too rarely by {(hardest['upper'] < 95).sum()} of {len(hardest)}"
+    rare = f"{(hardest['upper'] < 95).sum()} of {len(hardest)} hold the truth too rarely"
     title = f"At {hardest['series'].iloc[0]}, {rare}{', last panel' if len(runs) > 1 else ''}"
     unit, line = "intervals that hold the truth, %", {"what 95 % promises": 95}
     return intervals(table, "estimator", title, unit, line=line)

@@ -62,10 +62,10 @@ def test_coverage_is_a_percentage_with_its_monte_carlo_interval():
     table = pd.DataFrame({"γ": [0.0, 1.0], "estimator": "s", "coverage": [0.5, 0.99]})
     table["error of coverage"] = 0.1
     figure = plots.coverage({"this run": table, "large": table}, "γ", {"s": "S-learner"})
-    assert message(figure) == "At γ = 1, the truth is held too rarely by 0 of 1, last panel"
+    assert message(figure) == "At γ = 1, 0 of 1 hold the truth too rarely, last panel"
     few = pd.concat([table, table.assign(estimator="t", coverage=0.6)])
     figure = plots.coverage({"this run": table, "large": few}, "γ", {"s": "S-learner"})
-    assert message(figure) == "At γ = 1, the truth is held too rarely by 1 of 2, last panel"
+    assert message(figure) == "At γ = 1, 1 of 2 hold the truth too rarely, last panel"
     assert tick_labels(figure.axes[1]) == ["S-learner", "t"]
     assert [axes.get_title("left") for axes in figure.axes] == ["this run", "large"]
     assert tick_labels(figure.axes[0]) == ["S-learner"]
