@@ -103,7 +103,7 @@ def test_marking_estimators(ask):
     assert [round(first_later), round(second_later)] == [762, 750]
     for name, needed in found["needed"].items():
         assert found["spreads"][name] / needed**0.5 == pytest.approx(100)
-    assert {*found["change"]["mean"]} == {labels()[k] for k in ("ipww-lr", "s-ridge", "t-ridge")}
+    assert {*found["change"]["change"]} == {labels()[k] for k in ("ipww-lr", "s-ridge", "t-ridge")}
     rmse = {k: v for k, v in found["numbers"].items() if k.startswith("rmse_")}
     best = min(rmse, key=rmse.get).removeprefix("rmse_").replace("_", "-")
     assert sum(found["winners"].values()) == pytest.approx(1)
