@@ -106,8 +106,7 @@ def typeset(
     labels = 0 if only_counts(frame) else len(titles)
     found = frame.apply(texts, axis="columns") if by_row else frame
     found = found.reset_index(drop=not labels, names=titles, allow_duplicates=True).apply(texts)
-    headings = {k: f"{k} ± {other.removesuffix(f' of {k}')}" for k, other in error.items()}
-    headings[" "] = ""
+    headings = {k: f"{k} ± {se.removesuffix(f' of {k}')}" for k, se in error.items()} | {" ": ""}
     units = unit if isinstance(unit, Mapping) else dict.fromkeys(frame, unit)
     for name, of in units.items():
         check_known("column", name, found)
