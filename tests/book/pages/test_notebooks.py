@@ -23,6 +23,10 @@ TAUGHT = [path for path in NOTEBOOKS if path.stem not in ("findings", "numbers")
 PROSE = sorted(Book().root.glob("book/*.md"))
 
 
+def prose_of(cells: list[nbformat.NotebookNode]) -> str:
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
     return read_parameters(read_notebook(notebook)[1].source)
 
@@ -76,7 +80,7 @@ def test_page_is_whole(page):
     names = [mark["name"] for mark in marks if mark]
     assert len(names) == len(set(names)), "a name stands for one number"
     assert names == list(record["numbers"]) != [], "a page has numbers that count"
-    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    prose = prose_of(cells)
     assert set(re.findall(r"\{glue:text\}`(\w+)`", prose)) <= set(names), "a number not recorded"
     for number in record["numbers"].values():
         assert math.isfinite(number["value"])
@@ -159,12 +163,8 @@ def test_parameters_say_what_they_mean(path):
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *PROSE], ids=lambda path: path.stem)
 def test_thousands_in_prose_are_never_parted_by_a_line(path):
     """A narrow space that does not break stands between them, as in every table."""
-    text = path.read_text("utf-8")
-    if path.suffix == ".ipynb":
-        words = [
-            cell.source for cell in nbformat.reads(text, 4).cells if cell.cell_type == "markdown"
-        ]
-        text = "\n".join(words)
+    is_notebook = path.suffix == ".ipynb"
+    text = prose_of(nbformat.read(path, 4).cells) if is_notebook else path.read_text("utf-8")
     found = re.findall(r"(?<![-\d])\d{1,3} \d{3}\b", text)
     assert not found, found
 
