@@ -211,6 +211,8 @@ def slow_run(tiny_book):
     page = tiny_book.page("slow")
     page.write_text("good")
     program = (
+        # To the tests, when they run in the background of a shell, an interrupt means nothing.
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\nfrom lib.book import kernels\n"
         "from lib.book.editions import Book\nfrom lib.book.running import Run, execute\n"
         "kernels.IMPORTED = ()\n"  # of which the pages need nothing
