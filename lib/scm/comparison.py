@@ -59,12 +59,14 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
 
     .. math::
         \mathrm{AUC} = P(s(X) > s(X')), \qquad
-        \widehat{\mathrm{se}}^2 = \frac{s_{10}^2}{n} + \frac{s_{01}^2}{m} \quad \text{[2]_},
+        \widehat{\mathrm{se}}^2 = 2 \Bigl( \frac{s_{10}^2}{n} + \frac{s_{01}^2}{m} \Bigr),
 
     where s scores a row by how likely it is to be of the first table, by trees that did not see it
     (five folds, split by the seed), and :math:`s_{10}, s_{01}` are the standard deviations, over
     the n and the m rows, of the share of the other table's rows that a row is ranked above. 0.5
     says that they find no difference. All rows must be independent; worlds of one seed are not.
+    The sum in brackets is the variance for given trees [2]_. Of two rows in different folds, each
+    helps to score the other, so that chance counts up to twice if tables hardly differ.
 
     References
     ----------
@@ -84,7 +86,7 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
     scores = cross_val_predict(trees, both, first, cv=folds, method="predict_proba")[:, 1]
     ranks = rankdata(scores)
     above = [(ranks[of] - rankdata(scores[of])) / (~of).sum() for of in (first, ~first)]
-    error = sum(shares.var(ddof=1) / len(shares) for shares in above) ** 0.5
+    error = sum(2 * shares.var(ddof=1) / len(shares) for shares in above) ** 0.5
     return pd.Series({"AUC": above[0].mean(), "standard error": error})
 
 

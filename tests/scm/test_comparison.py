@@ -87,9 +87,19 @@ def test_tables_are_told_apart_as_far_as_they_can_be(shift):
     best = ndtr(abs(shift) / 2**0.5)
     assert best - 0.02 - 4 * found["standard error"] < found["AUC"]
     assert found["AUC"] < best + 4 * found["standard error"]
-    if shift == 0:  # that of the Mann-Whitney statistic where there is no difference
-        expected = ((n + m + 1) / (12 * n * m)) ** 0.5
+    if shift == 0:  # twice the variance of the Mann-Whitney statistic where nothing differs
+        expected = ((n + m + 1) / (6 * n * m)) ** 0.5
         assert found["standard error"] == pytest.approx(expected, rel=0.05)
+
+
+def test_the_standard_error_counts_that_each_row_helps_to_score_others():
+    rng, found = np.random.default_rng(1), []
+    for _ in range(30):  # of tables that do not differ
+        tables = (pd.DataFrame(rng.normal(size=(40, 1)), columns=["x"]) for _ in range(2))
+        found.append(two_sample_auc(*tables))
+    found = pd.DataFrame(found)
+    # With the variance for given trees, the ratio would be 1.35.
+    assert 0.75 < found["AUC"].std() / found["standard error"].mean() < 1.2
 
 
 def test_levels_alone_tell_tables_apart_and_a_seed_repeats_it():

@@ -37,6 +37,9 @@ def test_extremes_are_those_of_the_recorded_tables(found):
     marks = of_run("studies/estimator_benchmark/summary.csv").groupby("metric")["value"]
     assert found["smallest_rmse"] == marks.min()["RMSE"]
     assert found["largest_r2"] == marks.max()["R², truth"]
+    ceiling = of_run("paper/numbers/limits.csv")["value"][0]
+    # Of means of ten futures, by the formula of Spearman and Brown.
+    assert found["r2_of_truth"] == pytest.approx(10 * ceiling / (1 + 9 * ceiling))
     coverage = of_run("studies/coverage/averages.csv").groupby("γ")["coverage"]
     for end in ("min", "max"):
         assert found[f"coverage_{end}_at_1"] == pytest.approx(100 * coverage.agg(end)[1])
