@@ -193,8 +193,8 @@ class TruePropensityWeighting(EffectEstimator):
         \hat\mu_a = \frac{\sum_{i: a_i = a} w_i y_i}{\sum_{i: a_i = a} w_i}, \qquad
         w_i = \frac{1}{P(A = a_i \mid z_i)}, \qquad \hat\tau = \hat\mu_1 - \hat\mu_0
 
-    The averages are those of everybody, including those who take a third arm. The standard error
-    is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
+    A mean is over all who have some chance of the arm, including those who take a third arm. The
+    standard error is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
     / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
     """
 
