@@ -96,7 +96,12 @@ def test_marking_estimators(ask):
         change="change.to_dict()",
         winners="winner.value_counts(normalize=True).to_dict()",
         rows="list(rows.values())",
+        truth="[first.truth.mean.tolist(), first.truth.variance.mean() / first.truth.repeats]",
     )
+    means, noise = found["truth"]
+    assert found["numbers"]["noise_of_effects"] == pytest.approx(noise**0.5)
+    reached = 1 - noise / np.var(means, ddof=1)
+    assert found["numbers"]["largest_r2_of_truth"] == pytest.approx(max(reached, 0))
     assert found["constant"] <= 0, "the same effect for everybody explains nothing"
     (first, first_later), (second, second_later) = found["two"]
     assert [round(first), round(second)] == [1_432, 1_500]
@@ -265,6 +270,8 @@ def test_do_the_intervals_cover(ask):
         widths="[row['width, average, $'] for row in rows.values()]",
         held="100 * float(np.mean(held))",
         heaviest="float((tilted('ATO', e)[0] / e).max())",
+        incomes="[one['income'].tolist() for one in (people.control, people.treated)]",
+        e="first[1.0].test_probabilities['Full-time studies'].tolist()",
     )
     lottery, world = found["truth"].values()
     assert lottery == pytest.approx([lottery[0]] * len(lottery)), "a lottery has one average"
@@ -276,6 +283,13 @@ def test_do_the_intervals_cover(ask):
     assert large / small == pytest.approx(0.5, abs=0.12)
     assert found["held"] == pytest.approx(95, abs=4 * 100 * (0.95 * 0.05 / 400) ** 0.5)
     assert found["heaviest"] <= 1
+    # With all people, in each arm as often as their chances say, weighted by one over these.
+    e = np.array(found["e"])
+    chances = [1 - e, e]
+    can, incomes = [chance > 0 for chance in chances], found["incomes"]
+    control, treated = (np.array(y)[who].mean() for y, who in zip(incomes, can, strict=True))
+    assert found["numbers"]["limit_of_weighting"] == pytest.approx(treated - control)
+    assert not can[1].all() and abs(treated - control - world[0]) > 1, "it is not the ATE"
 
 
 def test_in_the_recorded_run_overlap_weights_lose_least():
