@@ -22,7 +22,7 @@ from lib.errors import InputError, check, check_known, check_once
 
 @click.group(context_settings={"max_content_width": 100, "show_default": True})
 def commands() -> None:
-    """Make the Causal Benchmark Book, rerun a page of it, or look what there is to run.
+    """Make the Causal Benchmark Book, rerun a page of it, or list what there is to run.
 
     Every page is a notebook that was executed with certain parameters.
 

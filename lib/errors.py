@@ -16,7 +16,7 @@ class InputError(ValueError):
 
 @contextlib.contextmanager
 def told(what: str) -> Iterator[None]:
-    """Say in one sentence what failed and why, of whatever kind the error is that was raised.
+    """Say in one sentence what failed and why, whatever error was raised.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def check(met: bool, rule: str, found: Any) -> None:
 
 
 def needed(what: str, value: Any) -> Any:
-    """Return what may be unknown, where it has to be known."""
+    """Return a value that may be None elsewhere, and refuse None."""
     check(value is not None, f"{what} must be known", value)
     return value
 
 
 def check_once(what: str, names: Iterable[Any]) -> None:
-    """Refuse names of which one stands twice."""
+    """Refuse names if one of them stands twice."""
     for name, times in Counter(names).items():
         check(times == 1, f"each {what} may be given once", name)
 

@@ -106,7 +106,7 @@ def write_text(path: AnyPath, text: str) -> None:
 
 
 def write_parquet(path: Path, frames: Iterable[pd.DataFrame], compression: str = "snappy") -> None:
-    """Write frames with the same columns to a Parquet file; of a generator, one is in memory."""
+    """Write frames with the same columns to a Parquet file; those of a generator one at a time."""
     tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
     for first in tables:  # a column of text has no type before there is a row
         if first.num_rows:
@@ -199,7 +199,7 @@ def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
 
 @contextlib.contextmanager
 def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold a lock file, of which the system lets go when its holder ends, however it ends.
+    """Hold a lock file, which the system releases when its holder ends, however it ends.
 
     With ``wait=False``, a lock that is held is a :class:`BlockingIOError`.
     """

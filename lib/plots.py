@@ -344,7 +344,7 @@ def arrow(axes: Axes, start: Place, end: Place, bend: float = 0.0, **look: Any) 
 
 @drawn_quietly
 def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 100) -> Figure:
-    """Draw numbers from 0 to `most` as colours and in words; a cell that holds 0 stays empty."""
+    """Draw numbers from 0 to `most` as colours and as text; a cell that holds 0 stays empty."""
     figure, axes = plt.subplots(figsize=(WIDTH, 0.34 * len(table) + 0.5), FigureClass=Drawing)
     letters = 64 // table.shape[1]
     shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), letters))

@@ -107,7 +107,7 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
 
 
 def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "one") -> list[np.ndarray]:
-    r"""Return pairs of a prompt's id and the words said to it as answers, one to every prompt.
+    r"""Read pairs of a prompt's id and the words said to it as answers, one to every prompt.
 
     Errors begin with the `source`, such as the name of a file.
 

@@ -104,7 +104,7 @@ def enumerated(model: Model) -> dict[str, float]:
 
 
 def contracted(model: Model) -> dict[str, float]:
-    r"""Sum the product of a model's tables, in which Y may hear another X than the others do.
+    r"""Sum the product of a model's tables, in which Y may read another X than the others do.
 
     .. math::
         P_{x, x'}(W, y) = P(W \mid \mathrm{pa}(X)) \; P(y \mid \mathrm{pa}(Y))\big|_{X = x}

@@ -88,7 +88,7 @@ class Chain:
 
     @property
     def global_quantity(self) -> tuple[int, int]:
-        """The pair whose effect all compositions amount to: root and leaf."""
+        """The pair whose effect every composition gives: root and leaf."""
         return self.cut_tree[0], self.leaf
 
     @property
@@ -102,7 +102,7 @@ class Chain:
         return int(2 ** (len(self.n_per_bcc) - 1)) - 1
 
     def compositions(self) -> Iterator[tuple[int, ...]]:
-        """Yield the paths from root to leaf of the cut tree over others of it, shortest first."""
+        """Yield the cut tree's paths from root to leaf through other nodes, shortest first."""
         root, *between, leaf = self.cut_tree
         for length in range(1, len(between) + 1):
             for stops in itertools.combinations(between, length):

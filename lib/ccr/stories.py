@@ -71,7 +71,7 @@ class Story:
         return " ".join(text for _, text in self.rules)
 
     def facts(self, noise: np.ndarray, first: int = 0) -> list[tuple[int | None, np.ndarray]]:
-        """Tell noise, shape (nodes, n), part by part: a node, or None if aside, and n sentences.
+        """Tell noise, shape (nodes, n), part by part: its node, None for an aside, and n sentences.
 
         `first` is the first sample, on which the details depend. Noise of -1 is not told: its
         sentence is empty.

@@ -159,7 +159,7 @@ class Friends(Theme):
 
 
 def only(pattern: str, text: str) -> re.Match[str] | None:
-    """Return the only place of a fact's pattern, or None; refuse a fact that is told twice."""
+    """Return the only match of a fact's pattern, or None; refuse a fact that is told twice."""
     found = list(itertools.islice(re.finditer(pattern, text), 2))
     check(len(found) < 2, "a fact may not be told twice", [place[0] for place in found])
     return found[0] if found else None
@@ -190,7 +190,7 @@ def themes() -> dict[str, Theme]:
 
 
 def find_theme(name: str | Theme) -> Theme:
-    """Return the theme of a name; of one that is given itself, check what it states."""
+    """Return the theme of this name; or a theme that is given itself, if it states all it needs."""
     if not isinstance(name, Theme):
         check(not isinstance(name, type), "a theme is an object, not its class", name)
         check_known("theme", name, themes())

@@ -80,7 +80,7 @@ class EconML(BaseEstimator):
         return np.ravel(self.estimator_.ate_interval(covariates, alpha=0.05))
 
     def takes_missing(self) -> bool:
-        """Say no: EconML wants to be asked for a way."""
+        """Say no: EconML takes them only if it is asked to."""
         return False
 
 

@@ -248,7 +248,7 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
 
 
 def nearest(points: Matrix, others: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each point the first of the nearest others, and for each of these that of points.
+    """Return the first of the others nearest to each point, and the first point nearest to each.
 
     Distances are found once for both, and n² of them are never in memory.
     """

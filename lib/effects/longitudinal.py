@@ -234,7 +234,7 @@ def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
 
 
 def regression(panel: Panel, regime: str, history: int = -1) -> Worth:
-    """Predict by one regression on all decisions and a history, as if no decision changed that."""
+    """Predict by one regression on all decisions and a history, as if no decision changed it."""
     return _predicted(panel, regime, panel.histories[history], np.ones(len(panel.taken)))
 
 

@@ -33,7 +33,7 @@ CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 
 
 class Nuisances(NamedTuple):
-    """Of n validation subjects, expected outcomes in both arms and as things are; propensities."""
+    """Expected outcomes of n validation subjects, in either arm and as they chose; propensities."""
 
     control: Vector
     treated: Vector

@@ -69,7 +69,7 @@ def beside_the_paper(
 
 
 def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
-    """Set what several fits imply, by n subjects each, beside what the author's draw says.
+    """Compare what several fits imply, by n subjects each, with the draw that the author published.
 
     All fits share the noise of their worlds, so what differs is the fit. Tidy: `source`, `fact`,
     `value`, and the ends of the 95 % interval that the subjects leave. The constant b of the income

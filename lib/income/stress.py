@@ -87,7 +87,7 @@ def censored(study: DrawnStudy, share: float, by: str | None = None) -> DrawnStu
 
 
 def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> DrawnStudy:
-    """Add to the last income, after which nothing comes, and to what is known of the effect.
+    """Add to the last income, after which nothing follows, and to the effect that is known.
 
     `pay` says how much for each dollar, from a table, who is treated in it, and its seed.
     """

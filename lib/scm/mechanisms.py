@@ -250,7 +250,7 @@ class CategoricalMechanism(Mechanism):
         """Return the probability of each level, shape (n, levels), or (1, levels) for all alike."""
 
     def stated(self, parents: Parents) -> np.ndarray:
-        """Return :meth:`probabilities`, and refuse what are none, of which couplings take any."""
+        """Return :meth:`probabilities`; refuse numbers that are none, which couplings would take."""
         found, n = self.probabilities(parents), len(self.levels_.categories)
         met = (found >= 0).all(axis=1) & np.isclose(found.sum(axis=1), 1) & (found.shape[1] == n)
         rule = f"variable {self.variable!r}: {n} probabilities must be 0 or more and sum to 1"
@@ -338,7 +338,7 @@ class Features:
         return sums
 
     def profiles(self, parents: State, *others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a row of each distinct combination of values, sorted, and the place of each row's.
+        """Return a row of each distinct combination of values, sorted, and each row's place there.
 
         Values are those of the parents and, if given, of other columns.
         """
@@ -435,7 +435,7 @@ class FittedMechanism(Mechanism):
 
 
 def parameter_names(kind: type[Any]) -> list[str]:
-    """Return the parameters of a mechanism that a specification may give, but options."""
+    """Return the parameters of a mechanism that a specification may give, except `options`."""
     return [field.name for field in fields(kind) if field.name not in ("variable", "options")]
 
 
@@ -771,7 +771,7 @@ class NegativeBinomialSampler(FittedMechanism):
 
 
 def named(names: Mapping[str, Any]) -> dict[str, type[Mechanism]]:
-    """Return the mechanisms among these names that can be made."""
+    """Return those of these names that are mechanisms and not abstract."""
     classes = filter(inspect.isclass, names.values())
     found = [kind for kind in classes if issubclass(kind, Mechanism)]
     return {kind.__name__: kind for kind in found if not inspect.isabstract(kind)}

@@ -120,7 +120,7 @@ class Simulator(BaseEstimator):
         return self
 
     def made_by(self) -> tuple[Any, str]:
-        """Return what tells this fit from others, whose bytes differ from load to load."""
+        """Return what made this fit, to tell it from others: its bytes differ from load to load."""
         if getattr(self, "recipe_", None) is None:
             raise pickle.PicklingError("it is not known what made this fit")
         return self.recipe_, self.coupling
@@ -179,7 +179,7 @@ class Simulator(BaseEstimator):
     def blocks(
         self, *drawn: Any, n_jobs: int | None = None, block: int | None = BLOCK, **run: Any
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample`, by blocks of subjects: None is one for each worker."""
+        """Yield the frame of :meth:`sample`, in blocks of subjects; None is one for each worker."""
         check_is_fitted(self, "kinds_")
         world = World(self.kinds_, self.coupling, *drawn, **run)
         n = len(world.subjects)
