@@ -250,7 +250,7 @@ class CategoricalMechanism(Mechanism):
         """Return the probability of each level, shape (n, levels), or (1, levels) for all alike."""
 
     def stated(self, parents: Parents) -> np.ndarray:
-        """Return :meth:`probabilities`; refuse numbers that are none, which couplings would take."""
+        """Return :meth:`probabilities`; refuse numbers that are none, as couplings do not."""
         found, n = self.probabilities(parents), len(self.levels_.categories)
         met = (found >= 0).all(axis=1) & np.isclose(found.sum(axis=1), 1) & (found.shape[1] == n)
         rule = f"variable {self.variable!r}: {n} probabilities must be 0 or more and sum to 1"
