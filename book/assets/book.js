@@ -56,6 +56,11 @@ addEventListener("afterprint", () => { root.dataset.theme = theme; });
 
 // What Sphinx and MathJax leave undone for readers without a mouse or a screen.
 addEventListener("load", async () => {
+  // The theme takes the focus from these when they are clicked, also by the keyboard, which needs it.
+  document.querySelectorAll(".theme-switch-button, .search-button, .sidebar-toggle").forEach(one => {
+    one.blur = () => one.matches(":focus-visible") || HTMLElement.prototype.blur.call(one);
+  });
+
   // Sphinx gives an entry of the bibliography a role that no list may contain, and is deprecated.
   document.querySelectorAll("[role=doc-biblioentry]").forEach(one => { one.setAttribute("role", "listitem"); });
 

@@ -31,6 +31,7 @@ RENDERED = max(
     default=BOOK.built / "default",
 )
 DESK, PHONE = 1280, 390  # CSS pixels
+ENLARGED = 320  # CSS pixels: what is left of a desk at 400 per cent
 PAPER = 718  # CSS pixels: A4 without the margin of one centimetre that browsers leave
 SMALLEST_TEXT = 14  # CSS pixels
 COUNTS = ["serious", "critical"]  # as axe calls what keeps readers out
@@ -384,7 +385,7 @@ def test_headings_form_an_outline(visit):
         assert below <= above + 1, f"a heading of level {below} follows one of level {above}"
 
 
-@pytest.mark.parametrize("width", [DESK, PHONE])
+@pytest.mark.parametrize("width", [DESK, PHONE, ENLARGED])
 def test_page_is_readable(visit, width):
     page, *_ = visit
     page.set_viewport_size({"width": width, "height": 844})
@@ -592,6 +593,47 @@ def test_search_page_is_readable(window, address):
             begins = field.evaluate("one => parseFloat(getComputedStyle(one).paddingLeft)")
             assert glass["x"] + glass["width"] < field.bounding_box()["x"] + begins
         assert troubles == []
+
+
+@pytest.mark.parametrize("name", ["genindex", "py-modindex"])
+def test_index_fits_a_screen_and_paper(window, address, name):
+    with opened(window, f"{address}/{name}.html", address) as (page, troubles):
+        for width, media in [(PHONE, "screen"), (ENLARGED, "screen"), (PAPER, "print")]:
+            page.set_viewport_size({"width": width, "height": 844})
+            page.emulate_media(media=media)
+            assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        page.emulate_media(media="screen")
+        assert troubles == []
+
+
+def test_the_keyboard_keeps_its_place_and_shows_it(fresh, address):
+    """After a press, too, where the theme takes the focus from its buttons."""
+    with opened(fresh, f"{address}/introduction.html", address) as (page, _):
+        for name in ("primary-toggle", "theme-switch-button"):
+            button = page.locator(f"button.{name}").first
+            page.keyboard.press("Tab")  # as one who uses the keyboard
+            button.focus()
+            assert button.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+            page.keyboard.press("Enter")
+            assert button.evaluate("one => one === document.activeElement")
+
+
+def test_paper_has_what_sliders_say_and_where_links_lead(fresh, address):
+    with opened(fresh, f"{address}/explorables.html", address) as (page, _):
+        page.emulate_media(media="print")
+        assert page.locator("figure.explorable label").first.is_visible()
+        assert not page.locator("figure.explorable input").first.is_visible()
+        sizes = [
+            page.locator(f"article {level}").first.evaluate(
+                "one => parseFloat(getComputedStyle(one).fontSize)"
+            )
+            for level in ("h1", "h2")
+        ]
+        assert sizes[0] > sizes[1]
+        page.goto(f"{address}/training.html")
+        link = page.locator("article a.external").first
+        said = link.evaluate("one => getComputedStyle(one, '::after').content")
+        assert link.get_attribute("href") in said
 
 
 def test_the_box_writes_the_command_for_other_values(fresh, address):
