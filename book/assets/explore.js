@@ -237,11 +237,15 @@ function explore(figure) {
     const row = document.createElement("label");
     const input = Object.assign(document.createElement("input"), { type: "range", name: key, min, max, step, value });
     const now = document.createElement("span");
-    now.textContent = say(value);
+    const tell = (number) => {
+      now.textContent = say(number);
+      input.setAttribute("aria-valuetext", say(number)); // which is heard instead of the number
+    };
+    tell(value);
     row.append(`${label}: `, now, input);
     input.addEventListener("input", () => {
       values[key] = Number(input.value);
-      now.textContent = say(values[key]);
+      tell(values[key]);
       show();
     });
     form.append(row);

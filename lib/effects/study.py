@@ -43,10 +43,10 @@ ARMS = ("No studies", "Full-time studies")
 #: The groups of the paper's Task 3; only this column may be absent.
 GROUP = "education-num"
 
-#: The tables of a study …
+#: The tables of a study.
 TABLES = ("observational", "control", "treated")
 
-#: … and the files of these, and of what may be known beside them, by field.
+#: The files of a study's tables, and of what may be known beside them, by field.
 FILES = dict(zip(TABLES, TABLES, strict=True)) | {
     "probabilities": "propensities",
     "test_probabilities": "test_propensities",

@@ -92,6 +92,12 @@ def test_every_label_is_in_the_drawing_whatever_is_moved(page, name):
         assert page.evaluate(cut, name) == [], values
 
 
+def test_what_a_slider_says_is_heard_as_it_is_read(page):
+    slider = page.locator("[data-explorable=overlap] input[name=size]")
+    move(page, "overlap", "size", 4)
+    assert slider.get_attribute("aria-valuetext") == "10\u202f000"
+
+
 @pytest.mark.parametrize("gamma, size", [(0, 3), (1.0, 3.5)])
 def test_overlap_is_worth_what_a_simulation_finds(page, gamma, size):
     move(page, "overlap", "gamma", gamma)
