@@ -42,5 +42,6 @@ with tempfile.TemporaryDirectory() as cache:
         check=True,
     )
 console = Console(record=True, width=100, file=io.StringIO())
-console.print(Text(f"$ {COMMAND}\n" + finished.stdout.replace(str(ROOT), "~/causal-benchmark-book")))
+said = finished.stdout.replace(str(ROOT), "~/causal-benchmark-book")
+console.print(Text(f"$ {COMMAND}\n{said}"))
 write_text(ROOT / "book/assets/terminal.svg", console.export_svg(code_format=SVG))
