@@ -61,7 +61,7 @@ def _work(server: int, arguments: list[str], folder: str, environment: dict[str,
     """Be a kernel."""
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     import pandas
-    from ipykernel.kernelapp import launch_new_instance
+    from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()  # so that it is killed together with what it starts
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -71,7 +71,10 @@ def _work(server: int, arguments: list[str], folder: str, environment: dict[str,
     # It looks where it is when it is imported, and was not in a notebook.
     pandas.set_option("display.max_columns", 20)
     sys.argv = [*arguments, f"--IPKernelApp.parent_handle={server}"]
-    launch_new_instance()
+    IPKernelApp.launch_instance()
+    # What is left closes the socket by which this thread may still be saying that all is done.
+    IPKernelApp.instance().control_thread.stop()
+    IPKernelApp.instance().control_thread.join()
 
 
 # --- The process that has chapters executed -------------------------------------------------------

@@ -84,6 +84,22 @@ def test_a_fork_does_at_its_end_what_it_was_asked_to(outputs, tmp_path):
     assert end.exists()
 
 
+def test_nothing_is_closed_while_a_fork_still_says_that_it_ends(outputs, tmp_path):
+    end = tmp_path / "end"
+    cell = f"""
+def watch(kernel, usual, end=open({str(end)!r}, "w")):
+    def publish(status, channel, *others):
+        if kernel._shutdown_message is not None:
+            kernel.iopub_thread.thread.join(0.5)
+            print(kernel.iopub_thread.thread.is_alive(), file=end, flush=True)
+        usual(status, channel, *others)
+    kernel._publish_status_and_flush = publish
+watch(get_ipython().kernel, get_ipython().kernel._publish_status_and_flush)
+"""
+    outputs("farewell", cell)
+    assert end.read_text() == "True\n"
+
+
 def test_a_fork_has_the_folder_and_the_variables_of_its_own_start(outputs, tiny_book, monkeypatch):
     monkeypatch.setenv("SAID_LATE", "yes")
     monkeypatch.setenv("PYTHONPATH", str(tiny_book.root))
