@@ -86,9 +86,12 @@ class Site:
     def add(self, name: str, run: Run, made_by: str) -> None:
         """Add an executed page, with a box below its parameters, and the downloads of the box."""
         executed, parameters = read_notebook(run.output)
-        for first in executed.cells[:1]:  # there may be none
-            if run.title and first.cell_type == "markdown":
-                first.source = re.sub(r"^# .*", lambda _: f"# {run.title}", first.source)
+        text = "\n".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
+        if not re.search(r"^(#|=+$|-+$)", text, re.MULTILINE):  # or else no list could name it
+            executed.cells.insert(0, nbformat.v4.new_markdown_cell(f"# {run.page}", id="heading"))
+        first = executed.cells[0]
+        if run.title and first.cell_type == "markdown":
+            first.source = re.sub(r"^# .*", lambda _: f"# {run.title}", first.source)
         source, _ = read_notebook(run.notebook)
         downloads = {"": plain(executed), "-source": source, "-student": plain(student(source))}
         folder = PurePosixPath(name).parent / "downloads"

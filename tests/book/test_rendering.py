@@ -79,8 +79,15 @@ def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
     assert own == "# sums\n{n}"
     assert other == download == "# A \\1 & more\n{n}"
     nbformat.write(nbformat.v4.new_notebook(), run.output)
+    run.title = ""
     site.add("empty", run, "a test")
     assert "Run this page" in site.pages["empty.ipynb"]
+    assert nbformat.reads(site.pages["empty.ipynb"], 4).cells[0].source == "# sums", "its name"
+    for heading in ("Text.\n\nSums\n====", "## Sums"):
+        own = [nbformat.v4.new_markdown_cell(heading)]
+        nbformat.write(nbformat.v4.new_notebook(cells=own), run.output)
+        site.add("headed", run, "a test")
+        assert nbformat.reads(site.pages["headed.ipynb"], 4).cells[0].source == heading
 
 
 def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_book):
