@@ -59,7 +59,8 @@ def serve() -> None:
 
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """Be a kernel."""
-    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    first = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    sys.path[:] = dict.fromkeys([*first, *sys.path])  # the server may have had others
     import pandas
     from ipykernel.kernelapp import IPKernelApp
 
@@ -89,13 +90,11 @@ def _forked(order: str) -> int:
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with _asking:
         if _server is None or _server.poll() is not None:
-            # Where to import from is a matter of each fork.
-            shared = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
             # From Python 3.12, a fork beside a thread is warned of. The one here is of pyarrow's
             # memory, and is made for it. The debugger warns of modules that are frozen.
             quiet = ["-Wignore:This process:DeprecationWarning", "-Xfrozen_modules=off"]
             command = [sys.executable, *quiet, __file__, *IMPORTED]
-            _server = subprocess.Popen(command, start_new_session=True, env=shared, **pipes)
+            _server = subprocess.Popen(command, start_new_session=True, **pipes)
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)
             return int(_server.stdout.readline())

@@ -111,12 +111,17 @@ def test_a_fork_has_the_folder_and_the_variables_of_its_own_start(outputs, tiny_
     assert ast.literal_eval(shown.data["text/plain"]) == expected
 
 
-def test_what_has_ended_is_started_anew_and_outlives_a_broken_library(outputs, monkeypatch, capfd):
+def test_what_has_ended_is_started_anew_and_outlives_a_broken_library(
+    outputs, tmp_path, monkeypatch, capfd
+):
     monkeypatch.setenv("PYTHONOPTIMIZE", "2")  # with which XGBoost cannot be imported
+    (tmp_path / "networkx.py").touch()  # as a cluster may say where its packages are
     cell = "import os\nos.getppid()"
     (((before,),), _) = outputs("before", cell), kernels._server.kill()
     kernels._server.wait()
-    ((after,),) = outputs("after", cell)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (after,), (library,) = outputs("after", cell, "import networkx\nnetworkx.__file__")
+    assert str(tmp_path) in library.data["text/plain"]
     assert after.data["text/plain"] == str(kernels._server.pid) != before.data["text/plain"]
     # What libzmq says of a kernel at its end, seldom and after its last answer, is none of ours.
     said = [one for one in capfd.readouterr().err.splitlines() if "src/signaler.cpp" not in one]
