@@ -254,10 +254,12 @@ def test_what_a_renderer_says_that_crashes_is_told(book, monkeypatch):
     page = book.runs / "totals" / "index.html"
     page.parent.mkdir(parents=True)
     page.write_text("of another time")
-    crashed = subprocess.CompletedProcess([], 1, "", "Traceback:\nMemoryError\n")
+    crashed = subprocess.CompletedProcess(
+        [], 1, "", "Traceback:\na.B.Error: why\n" + "look above\n" * 20
+    )
     monkeypatch.setattr(rendering.subprocess, "run", lambda *_, **__: crashed)
     problems = show(book, pages={"totals": "# Totals"})
-    assert problems == ["rendering: Traceback:", "rendering: MemoryError"]
+    assert problems == ["rendering: a.B.Error: why"], "and not what stands last"
     assert not page.exists()
 
 
