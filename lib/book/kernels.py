@@ -46,6 +46,9 @@ def serve() -> None:
     for name in sys.argv[1:]:
         with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
+    # From here on, where to import from is a matter of each fork.
+    here = [*map(os.path.abspath, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.path[:] = [folder for folder in sys.path if folder not in here]
     gc.freeze()  # a fork that looked through all of that would have it copied
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
     for line in sys.stdin:
@@ -59,8 +62,7 @@ def serve() -> None:
 
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """Be a kernel."""
-    first = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
-    sys.path[:] = dict.fromkeys([*first, *sys.path])  # the server may have had others
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     import pandas
     from ipykernel.kernelapp import IPKernelApp
 

@@ -165,8 +165,8 @@ class Site:
             if cause in said:
                 raise InputError(f"{self.staging} cannot be written: {cause}")
         lines = said.strip().splitlines()
-        cause = re.compile(r"WARNING|ERROR|CRITICAL|^[\w.]+(Error|Exception)\b")
-        warnings = list(filter(cause.search, lines))
+        telling = r"WARNING|ERROR|CRITICAL|^[\w.]+(Error|Exception)\b"
+        warnings = [line for line in lines if re.search(telling, line)]
         return rendered, [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]
 
     def publish(self, output: Path, contents: Mapping[str, Any] | None = None) -> list[str]:
