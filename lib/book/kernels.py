@@ -47,7 +47,8 @@ def serve() -> None:
         with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
     # From here on, where to import from is a matter of each fork.
-    here = [*map(os.path.abspath, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    here = [*map(os.path.abspath, given)]
     sys.path[:] = [folder for folder in sys.path if folder not in here]
     gc.freeze()  # a fork that looked through all of that would have it copied
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
