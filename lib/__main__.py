@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
+try:
+    import click
+except ModuleNotFoundError as error:
+    raise SystemExit(f"error: {error}: is the book's environment activated?") from None
 
 from lib.errors import InputError, check, check_known, check_once
 
@@ -356,6 +359,8 @@ def main(typed: list[str]) -> int:
         return 130
     except click.ClickException as error:
         problems, status = [error.format_message()], 2
+    except ModuleNotFoundError as error:
+        problems, status = [f"{error}: is the book's environment activated?"], 2
     except (InputError, OSError) as error:
         named, why = (getattr(error, name, None) for name in ("filename", "strerror"))
         problems, status = [f"{named}: {why}" if named else error], 2

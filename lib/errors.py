@@ -98,6 +98,8 @@ def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
     if problem["type"] == "dataclass_type":  # one object within another
         rule = f"a {problem['ctx']['class_name']} is needed"
         found = found if isinstance(found, str | int | float) else type(found).__name__
+    elif problem["type"] == "model_type":
+        rule = "it must be a mapping of keys to values"
     elif not key and problem["type"] == "value_error":  # a check of the whole, which says it all
         return rule
     where = f"key {key!r}: " if key else ""

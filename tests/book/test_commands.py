@@ -272,6 +272,21 @@ def test_an_interrupt_is_one_line(book, monkeypatch, capsys):
     assert capsys.readouterr().err == "interrupted: what was finished is kept; repeat the command\n"
 
 
+@pytest.mark.parametrize("absent", ["click", "nbformat"])
+def test_outside_of_the_environment_one_sentence_says_so(tmp_path, absent):
+    (tmp_path / f"{absent}.py").write_text(f"raise ModuleNotFoundError('No module named {absent}')")
+    shown = subprocess.run(
+        [sys.executable, "-m", "lib", "pages"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert shown.returncode > 0
+    said = f"error: No module named {absent}: is the book's environment activated?\n"
+    assert shown.stderr == said
+
+
 def test_from_any_folder_without_a_traceback(tmp_path):
     shown = subprocess.run(
         [sys.executable, "-m", "lib", "run", "weather"],
