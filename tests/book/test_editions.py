@@ -137,7 +137,10 @@ PAGE = "about: x\npages:\n  - "
         ("about: x", "draft.yml: key 'pages': list should have at least 1 item"),
         ("about: x\npages: []", "draft.yml: key 'pages': list should have at least 1 item"),
         ("- 1", "draft.yml: it must be a mapping of keys to values, found"),
-        ("about: x\npages: [1]\n", "draft.yml, page 1: it must be a mapping of keys to values, found"),
+        (
+            "about: x\npages: [1]\n",
+            "draft.yml, page 1: it must be a mapping of keys to values, found",
+        ),
         ("about: x\npages: [moon]\n", "draft.yml, page 1: page 'moon' is unknown: expected sums"),
         (
             "about: x\npages: [sums]\nparts: [{pages: [a], page: b}]\n",
