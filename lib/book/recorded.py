@@ -61,8 +61,9 @@ class Number:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         # As text, because a notebook may hold objects under a few types only; and quoted, because
-        # MyST reads what it shows as Python, in which 5,400 is a tuple.
-        return {"text/plain": repr(str(self)), "application/json": json.dumps(asdict(self))}
+        # MyST reads what it shows as Python, in which 5,400 is a tuple. No line ends within it.
+        text = repr(str(self).replace(" ", "\u00a0"))
+        return {"text/plain": text, "application/json": json.dumps(asdict(self))}
 
 
 def number(name: str, value: float, unit: str = "", standard_error: float | None = None) -> None:

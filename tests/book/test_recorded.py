@@ -186,6 +186,11 @@ def test_a_number_is_told_as_surely_as_it_is_known(number, text):
     assert str(number) == text
 
 
+def test_no_line_ends_between_a_number_and_its_error_or_unit():
+    shown = Number(41.68, "%", 2.31)._repr_mimebundle_()["text/plain"]
+    assert shown == repr("41.7\u00a0±\u00a02.3\u00a0%")
+
+
 def test_a_name_stands_for_one_table(book):
     book.add_notebook("marks", "n: int = 1\nn_samples: int = 1", TABLE, 'record("shares", table)')
     build("paper", render=False, book=book)
