@@ -94,12 +94,11 @@ def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
         return f"key {key!r} is unknown: {one_of(allowed, limit=50)}"
     if problem["type"] in ("missing", "missing_argument"):
         return f"key {key!r} is missing"
-    rule = problem["msg"].removeprefix("Value error, ")
+    # Without the name of a class of ours, which nobody knows who writes a file.
+    rule = problem["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
     if problem["type"] == "dataclass_type":  # one object within another
         rule = f"a {problem['ctx']['class_name']} is needed"
         found = found if isinstance(found, str | int | float) else type(found).__name__
-    elif problem["type"] == "model_type":
-        rule = "it must be a mapping of keys to values"
     elif not key and problem["type"] == "value_error":  # a check of the whole, which says it all
         return rule
     where = f"key {key!r}: " if key else ""

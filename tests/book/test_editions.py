@@ -136,11 +136,8 @@ PAGE = "about: x\npages:\n  - "
     [
         ("about: x", "draft.yml: key 'pages': list should have at least 1 item"),
         ("about: x\npages: []", "draft.yml: key 'pages': list should have at least 1 item"),
-        ("- 1", "draft.yml: it must be a mapping of keys to values, found"),
-        (
-            "about: x\npages: [1]\n",
-            "draft.yml, page 1: it must be a mapping of keys to values, found",
-        ),
+        ("- 1", "draft.yml: input should be a valid dictionary, found"),
+        ("about: x\npages: [1]\n", "draft.yml, page 1: input should be a valid dictionary, "),
         ("about: x\npages: [moon]\n", "draft.yml, page 1: page 'moon' is unknown: expected sums"),
         (
             "about: x\npages: [sums]\nparts: [{pages: [a], page: b}]\n",
