@@ -232,13 +232,28 @@ def test_an_unwritable_folder_is_named(tmp_path, monkeypatch):
         draws(3)
 
 
-def test_processes_share_results_and_one_of_them_computes(folder):
+#: Of this module, which imports more than they need, other processes import nothing.
+SHARED = """
+import pandas as pd
+from lib.cache import cached
+
+calls = []
+
+@cached
+def doubled(table, factor):
+    calls.append(factor)
+    return table * factor
+"""
+
+
+def test_processes_share_results_and_one_of_them_computes(folder, tmp_path):
     """Four processes with different string hashing ask at once; one does the work."""
+    (tmp_path / "shared.py").write_text(SHARED)
     program = (
-        "import sys; sys.path.insert(0, 'tests')\n"
-        "import test_cache, pandas as pd\n"
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import shared, pandas as pd\n"
         "frame = pd.DataFrame({'level': ['No studies', 'Evening course'], 'age': [17, 90]})\n"
-        "test_cache.doubled(frame, 5); print(len(test_cache.CALLS))"
+        "shared.doubled(frame, 5); print(len(shared.calls))"
     )
     processes = [
         subprocess.Popen(

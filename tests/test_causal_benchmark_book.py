@@ -23,6 +23,10 @@ LISTED = yaml.safe_load((PACKAGE / "eval.yaml").read_text(encoding="utf-8"))
 
 #: As people run it: from another folder, by the name of the installed package.
 BY_NAME = """
+import sys
+
+# Who has only Inspect has no programs of vendors, and Inspect imports those that it finds.
+sys.modules |= dict.fromkeys(["anthropic", "openai"])
 from inspect_ai import eval as evaluate
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 

@@ -1,5 +1,6 @@
 """What is staged is rendered: links by the name of a page, citations without a bibliography."""
 
+import subprocess
 import sys
 
 import nbformat
@@ -10,11 +11,6 @@ from lib.book.building import build
 from lib.book.editions import BOOK, Book, Run, load_edition
 from lib.book.rendering import _LINK, Site, code
 from lib.book.running import run_page
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rendered_in_forks():
-    """Here, pages are rendered as users have them rendered."""
 
 
 @pytest.fixture
@@ -130,7 +126,7 @@ def test_code_of_a_notebook_is_left_alone(staged):
 @pytest.mark.skipif(sys.platform != "linux", reason="the other tests render so as well")
 def test_the_forks_of_the_tests_render_what_a_process_of_its_own_does(staged, forked, monkeypatch):
     site, found = staged(start="# Start\n\n{ref}`nowhere`\n\n$a$\n"), []
-    for process in (rendering.subprocess, forked):
+    for process in (subprocess, forked):
         monkeypatch.setattr(rendering, "subprocess", process)
         html, problems = site.render()
         pages = {path.name: path.read_bytes() for path in html.rglob("*.*")}

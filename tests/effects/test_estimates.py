@@ -1,8 +1,6 @@
 """The whole way: tables in, metrics out; kept, resumed, extended by a class of one's own."""
 
 import importlib
-import os
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -358,30 +356,18 @@ def test_an_interval_of_ones_own_is_stated_as_the_chapter_on_intervals_says(tabl
     assert [error["lower"] - error["value"], error["upper"] - error["value"]] == [-4.0, 2.0]
 
 
-SCRIPT = (
-    MINE
-    + """
-import pandas as pd
-from lib.effects import benchmark
-
-if __name__ == "__main__":
+def test_a_class_of_a_notebook_reaches_other_processes(monkeypatch):
+    notebook = {"__name__": "__main__"}  # nothing that other processes could import
+    exec(MINE, notebook)
+    monkeypatch.setattr(
+        sys.modules["__main__"], "Difference", notebook["Difference"], raising=False
+    )
     seen = pd.DataFrame({"x": range(20), "studies": [0, 1] * 10, "income": [1.0, 4.0] * 10})
     test = seen.drop(columns="studies")
-    table = benchmark(
-        seen, test, test, adjustment=["x"], arms=(0, 1), bootstraps=0, n_jobs=2, progress=False,
-        estimators=["__main__:Difference", "MatchingEstimator"],
-    )
-    print(table.query("metric == 'ATE'")["value"].tolist())
-"""
-)
-
-
-def test_a_class_of_a_notebook_reaches_other_processes(tmp_path):
-    script = tmp_path / "mine.py"
-    script.write_text(SCRIPT)
-    here = os.environ | {"PYTHONPATH": str(ROOT)}
-    run = subprocess.run([sys.executable, script], env=here, capture_output=True, text=True)
-    assert run.stdout == "[3.0, 3.0]\n", run.stderr
+    options = {"adjustment": ["x"], "arms": (0, 1), "bootstraps": 0, "progress": False}
+    names = ["__main__:Difference", "MatchingEstimator"]
+    table = benchmark(seen, test, test, estimators=names, n_jobs=2, **options)
+    assert table.query("metric == 'ATE'")["value"].tolist() == [3.0, 3.0]
 
 
 def test_trees_take_missing_covariates_and_ridge_refuses_them(tables):

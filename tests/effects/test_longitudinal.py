@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from sklearn.linear_model import Ridge
+from statsmodels.regression.linear_model import OLS, WLS
+from statsmodels.tools import add_constant
 
 from lib.effects import longitudinal
 from lib.effects.longitudinal import (
@@ -232,7 +233,7 @@ def test_cross_fitted_regressions_have_not_seen_whom_they_predict():
 
 
 def dummies(codes):
-    return sm.add_constant(np.asarray(codes, dtype=float))
+    return add_constant(np.asarray(codes, dtype=float))
 
 
 def test_marginal_structural_model_is_weighted_least_squares_with_its_sandwich(panel):
@@ -242,7 +243,7 @@ def test_marginal_structural_model_is_weighted_least_squares_with_its_sandwich(p
     taken = [np.where(table[a] == 1, q, 1 - q) for a, q in zip(["a1", "a2"], p, strict=True)]
     weights = share / (taken[0] * taken[1])
     assert weights.mean() == pytest.approx(1, abs=0.02), "stabilised"
-    fit = sm.WLS(table["income"], dummies(table[["a1", "a2"]]), weights=weights)
+    fit = WLS(table["income"], dummies(table[["a1", "a2"]]), weights=weights)
     fit = fit.fit(cov_type="HC0")
     for name, at in {"never": [1, 0, 0], "always": [1, 1, 1], "once": [1, 1, 0]}.items():
         estimate, phi = structural_model(panel, name, "known")
@@ -258,7 +259,7 @@ def test_regression_is_least_squares_with_its_sandwich(panel):
     table = wide(panel)
     columns = pd.get_dummies(panel.table[panel.table["t"] == 1]["past"].to_numpy(), dtype=float)
     x = dummies(np.column_stack([table[["a1", "a2"]], columns[1]]))
-    fit = sm.OLS(table["income"], x).fit(cov_type="HC0")
+    fit = OLS(table["income"], x).fit(cov_type="HC0")
     test = fit.t_test([0, 1, 1, 0])
     gain, error = ENTRANTS["regression-first"](panel)["always"]
     assert (gain, error) == pytest.approx((test.effect.item(), test.sd.item()), rel=1e-6)

@@ -278,7 +278,8 @@ def test_a_knob_changes_incomes_alone_and_by_what_it_says(study, knob):
 def test_the_truth_of_a_knob_is_that_of_a_lottery():
     """The second way: arms given by lot, without any formula of the knob."""
     chances = dict.fromkeys(STUDIES.categories, 0.25)
-    study = draw_study(fitted_simulator(), 40_000, n_test=4_000, repeats=2, lottery=chances)
+    options = {"horizon": 3, "n_test": 4_000, "repeats": 2}
+    study = draw_study(fitted_simulator(), 40_000, lottery=chances, **options)
 
     def apart(one, truth):
         error, means = 0.0, []
