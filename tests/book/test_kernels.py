@@ -115,6 +115,9 @@ def test_what_has_ended_is_started_anew_and_outlives_a_broken_library(
     outputs, tmp_path, monkeypatch, capfd
 ):
     monkeypatch.setenv("PYTHONOPTIMIZE", "2")  # with which XGBoost cannot be imported
+    some = ("ipykernel.kernelapp", "ipykernel.debugger", "pandas", "pyarrow.parquet")
+    some += ("xgboost", "networkx")  # of all, much is compiled anew without asserts
+    monkeypatch.setattr(kernels, "IMPORTED", some)
     (tmp_path / "networkx.py").touch()  # as a cluster may say where its packages are
     cell = "import os\nos.getppid()"
     (((before,),), _) = outputs("before", cell), kernels._server.kill()

@@ -273,7 +273,7 @@ def test_quantities_and_prompts_name_nodes_alike_so_that_they_join():
 
 def test_writing_takes_the_memory_of_one_task(tmp_path):
     def most(n_tasks):
-        made = generate("candy_party", n_tasks=n_tasks, n_samples=2_000)
+        made = generate("candy_party", n_tasks=n_tasks, n_samples=1_000)
         gc.collect()
         tracemalloc.start()
         made.to_parquet(tmp_path)

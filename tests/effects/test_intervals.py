@@ -84,20 +84,20 @@ def jackknife(estimator, x, a, y, found):
 
 @pytest.mark.parametrize("estimand", TILTS)
 def test_the_error_of_weighting_counts_that_propensities_are_estimated(estimand):
-    data, estimator = world(500), IPW(PENALISED, weighted=True, estimand=estimand)
+    data, estimator = world(250), IPW(PENALISED, weighted=True, estimand=estimand)
     expected = jackknife(estimator, *data, lambda fitted: fitted.ate_)
     assert estimator.fit(*data).standard_error_ == pytest.approx(expected, rel=0.05)
 
 
 def test_the_error_of_horvitz_and_thompson_is_that_of_a_sum():
-    data, estimator = world(500), IPW(PENALISED)
+    data, estimator = world(250), IPW(PENALISED)
     expected = jackknife(estimator, *data, lambda fitted: fitted.ate_)
     assert estimator.fit(*data).standard_error_ == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("estimand", ["ATT", "ATO"])
 def test_the_error_of_a_sum_over_a_sum_of_tilts_counts_both(estimand):
-    x, a, y = world(500)
+    x, a, y = world(250)
     estimator = IPW(PENALISED, estimand=estimand)
     expected = jackknife(estimator, x, a, y + 20 * a, lambda fitted: fitted.ate_)
     assert estimator.fit(x, a, y + 20 * a).standard_error_ == pytest.approx(expected, rel=0.05)

@@ -163,7 +163,7 @@ def test_studies_of_a_fit_that_is_not_kept_find_the_truth_once(simulator, monkey
 def test_a_fit_of_ones_own_is_never_mistaken_for_the_books(simulator, empty_cache):
     names = {"n": 60, "n_test": 30, "horizon": 3, "repeats": 2}
     of_book = draw_study(simulator, **names)
-    table = load_adult().sample(3_000, random_state=0)
+    table = load_adult().sample(1_000, random_state=0)
     for name in table.select_dtypes("category"):
         if name != "education":
             table[name] = table[name].cat.remove_unused_categories()

@@ -330,7 +330,7 @@ def test_a_parameter_cannot_pretend_to_be_the_variable():
 
 
 def test_a_public_file_means_the_same_as_ours(tmp_path):
-    table = load_adult().sample(3_000, random_state=0, ignore_index=True)
+    table = load_adult().sample(1_000, random_state=0, ignore_index=True)
     # A part of the table may miss a rare level; the specification's mechanisms need all.
     for name in table.select_dtypes("category"):
         if name != "education":
