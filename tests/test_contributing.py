@@ -57,7 +57,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 def test_examples_run_in_a_copy(tmp_path):
     assert len(BLOCKS) == 4
-    shutil.copytree(ROOT / "lib", tmp_path / "lib", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "lib", tmp_path / "lib")
     shutil.copytree(ROOT / "data", tmp_path / "data")
     shutil.copy(ROOT / "requirements.txt", tmp_path)
     for name, where, block in BLOCKS:

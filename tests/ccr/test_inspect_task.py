@@ -145,9 +145,9 @@ def test_an_incomplete_log_is_refused(tmp_path):
         return reader(*asked)
 
     fails_once.count = 0
-    log = run(tmp_path, fails_once, {"fail_on_error": False})
+    log = run(tmp_path, fails_once, {"fail_on_error": False}, n_samples=1)
     assert log.status == "success"
-    with pytest.raises(InputError, match="must answer all 36 prompts once: 1 missing"):
+    with pytest.raises(InputError, match="must answer all 18 prompts once: 1 missing"):
         inspect_task.from_log(log.location)
 
 
@@ -163,7 +163,7 @@ def test_epochs_change_nothing_but_precision(perfect, twice):
 def test_what_is_answered_otherwise_in_another_epoch_is_averaged(tmp_path):
     """A model that always answers, but in other words each time, leaves nothing unparseable."""
     said = itertools.cycle(["Yes.", "No.", "No, never.", "**Yes**", "Perhaps."])
-    log = run(tmp_path, lambda *asked: output(next(said)), {"epochs": 3})
+    log = run(tmp_path, lambda *asked: output(next(said)), {"epochs": 3}, n_samples=1)
     tasks, answers = inspect_task.from_log(log.location)
     n = 3 * len(tasks)
     lost = sum((grid == UNPARSEABLE).sum() for grid in answers)

@@ -371,7 +371,8 @@ def test_a_file_is_whole_or_as_it_was(town, tmp_path, exception, told, block):
     assert [file.name for file in tmp_path.iterdir()] == ["world.parquet"]
 
 
-@pytest.fixture(scope="module")
+# Of the session, as tests are ordered by the two simulators, and return to a module thrice.
+@pytest.fixture(scope="session")
 def killed(tmp_path_factory):
     """A process of the simulator alone that was killed while it wrote a world, and its folder."""
     folder = tmp_path_factory.mktemp("killed")
