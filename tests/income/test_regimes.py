@@ -38,7 +38,7 @@ def panel(simulator):
 
 @pytest.fixture(scope="module")
 def truth(simulator):
-    return true_values(simulator, REGIMES, 12_000, **WORLD)
+    return true_values(simulator, REGIMES, 15_000, **WORLD)
 
 
 def apart(panel, truth):
