@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import psutil
@@ -47,8 +48,7 @@ def serve() -> None:
         with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
     # From here on, where to import from is a matter of each fork.
-    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    here = [*map(os.path.abspath, given)]
+    here = [*map(os.path.abspath, _import_folders(os.environ))]
     sys.path[:] = [folder for folder in sys.path if folder not in here]
     gc.freeze()  # a fork that looked through all of that would have it copied
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
@@ -63,7 +63,7 @@ def serve() -> None:
 
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     """Be a kernel."""
-    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
+    sys.path[:0] = _import_folders(environment)
     import pandas
     from ipykernel.kernelapp import IPKernelApp
 
@@ -77,8 +77,13 @@ def _work(server: int, arguments: list[str], folder: str, environment: dict[str,
     sys.argv = [*arguments, f"--IPKernelApp.parent_handle={server}"]
     IPKernelApp.launch_instance()
     # What is left closes the socket by which this thread may still be saying that all is done.
-    IPKernelApp.instance().control_thread.stop()
-    IPKernelApp.instance().control_thread.join()
+    control = IPKernelApp.instance().control_thread
+    control.stop()
+    control.join()
+
+
+def _import_folders(environment: Mapping[str, str]) -> list[str]:
+    return [*filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
 
 
 # --- The process that has chapters executed -------------------------------------------------------
