@@ -52,6 +52,18 @@ def pytest_xdist_make_scheduler(config, log):
     return None
 
 
+@pytest.fixture(scope="session")
+def few_of_adult():
+    """A small part of Adult, quickly fitted; rare levels that it lacks cannot be learned."""
+    from lib.adult import load_adult
+
+    table = load_adult().sample(1_000, random_state=0, ignore_index=True)
+    for name in table.select_dtypes("category"):
+        if name != "education":  # the specification's mechanisms need all of its levels
+            table[name] = table[name].cat.remove_unused_categories()
+    return table
+
+
 class TinyBook(Book):
     """A book in a folder of its own, with a way to add notebooks and editions."""
 

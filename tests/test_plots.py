@@ -96,6 +96,7 @@ def test_figures_are_drawn_in_our_style_and_no_setting_is_left_behind(every_shap
 def test_the_bytes_of_a_figure_are_the_same_twice_whatever_matplotlib_is_set_to(every_shape):
     for draw in every_shape:
         first = written(draw())
+        assert written(draw()) == first
         other = {
             "font.size": 30,
             "xtick.color": "red",

@@ -130,9 +130,8 @@ def test_boosted_trees_break_ties_by_the_order_of_columns_and_the_paper_by_its_o
     found = {}
     for order, names in {"paper": FULL_ADJUSTMENT, "turned": FULL_ADJUSTMENT[::-1]}.items():
         study = published_study(names)
-        found[order] = estimate(study, ["s-xgbr"], grids=grids, scored=False, progress=False)
-    ours = evaluate(study, found["paper"], seed=None).set_index("metric")
-    ours = ours.loc["AE", ["value", "lower", "upper"]].astype(float).round()
-    assert ours.tolist() == paper[["value", "lower", "upper"]].tolist()
-    turned = abs(found["turned"]["s-xgbr"].ate - study.difference.mean())
-    assert abs(turned - paper["value"]) > 20
+        estimates = estimate(study, ["s-xgbr"], grids=grids, scored=False, progress=False)
+        ours = evaluate(study, estimates, seed=None).set_index("metric")
+        found[order] = ours.loc["AE", ["value", "lower", "upper"]].astype(float).round().tolist()
+    assert found["paper"] == paper[["value", "lower", "upper"]].tolist()
+    assert abs(found["turned"][0] - paper["value"]) > 20

@@ -33,7 +33,7 @@ def simulator():
 
 @pytest.fixture(scope="module")
 def panel(simulator):
-    return next(draw_panels(simulator, REGIMES, 12_000, seed=3, **WORLD))
+    return next(draw_panels(simulator, REGIMES, 20_000, seed=3, **WORLD))
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_probabilities_that_are_not_those_of_the_lottery_are_found(panel, truth)
     ],
 )
 def test_a_regime_that_is_carried_out_otherwise_is_found(simulator, panel, planted):
-    wrong = true_values(simulator, **{"regimes": REGIMES, "n": 2_000} | WORLD | planted)
+    wrong = true_values(simulator, **{"regimes": REGIMES, "n": 5_000} | WORLD | planted)
     assert apart(panel, wrong).max() > 5
 
 

@@ -222,14 +222,10 @@ def test_the_first_subjects_are_those_of_a_larger_world(simulator, world):
 
 
 @pytest.fixture(scope="module")
-def few(tmp_path_factory):
-    """A file with a small part of Adult, quickly fitted; what it lacks cannot be learned."""
-    table = load_adult().sample(1_000, random_state=0)
-    for name in table.select_dtypes("category"):
-        if name != "education":
-            table[name] = table[name].cat.remove_unused_categories()
+def few(few_of_adult, tmp_path_factory):
+    """A file with a small part of Adult."""
     path = tmp_path_factory.mktemp("few") / "few.parquet"
-    table.to_parquet(path, index=False)
+    few_of_adult.to_parquet(path, index=False)
     return path
 
 
