@@ -157,7 +157,8 @@ def _futures(
 ) -> list[pd.DataFrame]:
     """Run the world on from the treatment, in both arms, each repeat with subjects of its own."""
     check_known("step", TREATED_STEP, world["t"].unique())
-    before, now = (world[world["t"] == t] for t in (0, TREATED_STEP))
+    # Without their subjects, who are others in every repeat.
+    before, now = (world[world["t"] == t].drop(columns="subject") for t in (0, TREATED_STEP))
     first, rows = repeats.start * len(now), np.tile(np.arange(len(now)), len(repeats))
     before, now = before.iloc[rows], now.iloc[rows]
     # All that comes before studies stays as it was; income of step 1 already depends on them.

@@ -54,6 +54,10 @@ class StochasticPolicy:
         return table
 
 
+#: Noise is made for so many neighbours at once.
+NEAR = 2**16
+
+
 class World:
     """One run of a simulator: its noise, its subjects and steps, and all that is done in it."""
 
@@ -74,7 +78,11 @@ class World:
             check_count(name, count, least)
         check_known("coupling", coupling, COUPLINGS)
         self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
-        self.subjects = range(int(first), int(first) + int(number))
+        #: Their numbers, by which noise has its address.
+        self.subjects: Any = range(int(first), int(first) + int(number))
+        if start is not None and "subject" in start:
+            check(first == 0, "first must be left out if start names its subjects", first)
+            self.subjects = _subjects(start["subject"])
         begins = np.unique(0 if start is None else start.get("t", 0)).tolist()
         met = len(begins) == 1 and is_count(begins[0], least=0) and begins[0] < horizon
         check(met, f"start must be of one step, below the horizon, {horizon}", begins)
@@ -98,20 +106,28 @@ class World:
                 raise InputError(f"do: {variable!r} at step {place[1]}: {rule}")
             self.actions[place] = column
 
-    def noise(self, source: str, step: int, subjects: range, terms: int) -> np.ndarray:
-        """Return the uniforms of these subjects, shape (terms, subjects)."""
-        return uniforms(self.seed, source, step, len(subjects), terms, subjects.start)
+    def noise(self, source: str, step: int, rows: slice, terms: int) -> np.ndarray:
+        """Return the uniforms of some subjects, shape (terms, subjects)."""
+        subjects = self.subjects[rows]
+        if isinstance(subjects, range):
+            return uniforms(self.seed, source, step, len(subjects), terms, subjects.start)
+        noise, places = np.empty((terms, len(subjects))), pd.Series(subjects)
+        # Neighbours at once; between two who are far apart, there may be billions.
+        for _, near in places.groupby(places // NEAR):
+            low, span = near.min(), near.max() - near.min() + 1
+            every = uniforms(self.seed, source, step, span, terms, low)
+            noise[:, near.index] = every[:, near - low]
+        return noise
 
-    def value(self, variable: str, step: int, subjects: range, now: State, before: State) -> Column:
-        """Return what a variable is set to, one value for each of these subjects."""
-        action, levels, n = self.actions[variable, step], self.kinds[variable], len(subjects)
+    def value(self, variable: str, step: int, rows: slice, now: State, before: State) -> Column:
+        """Return what a variable is set to, one value for each of some subjects."""
+        action, levels = self.actions[variable, step], self.kinds[variable]
+        n = len(index := pd.Index(self.subjects[rows], name="subject"))
         if not callable(action):
-            offset = subjects.start - self.subjects.start
-            return action.repeat(n) if len(action) == 1 else action[offset : offset + n]
-        index = pd.RangeIndex(subjects.start, subjects.stop, name="subject")
+            return action.repeat(n) if len(action) == 1 else action[rows]
         today, past = (pd.DataFrame(dict(columns), index=index) for columns in (now, before))
         terms = 1 if levels is None else len(levels.categories)
-        noise = self.noise(f"{variable}, set by a policy", step, subjects, terms)
+        noise = self.noise(f"{variable}, set by a policy", step, rows, terms)
         place = f"the rule for {variable!r} at step {step}"
         with told(place):
             try:
@@ -125,8 +141,8 @@ class World:
                 reads = f"{place} reads {error.args[0]!r}, which is not known by then"
                 raise InputError(f"{reads}: {known}") from error
         if isinstance(given, pd.Series):  # by subject, if it names them, and else by place
-            by_subject = given.sort_index()
-            given = (by_subject if by_subject.index.equals(index) else given).array
+            named = given.index.sort_values().equals(index.sort_values())
+            given = (given.loc[index] if named else given).array
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
 
     def _act(self, variable: str, step: Any, action: Any) -> None:
@@ -152,3 +168,11 @@ class World:
             action, n = ([action], 1) if constant else (action, len(self.subjects))
             action = as_column(action, levels, place, n)
         self.actions[variable, int(step)] = action
+
+
+def _subjects(given: pd.Series) -> np.ndarray:
+    """Return the numbers of subjects; refuse what is none, or stands twice."""
+    numbers = as_column(given, None, "start: column 'subject'")
+    wrong = numbers[(numbers < 0) | (numbers % 1 != 0) | pd.Series(numbers).duplicated()]
+    check(len(wrong) == 0, "start: subjects must be whole numbers, each once", wrong[:1].tolist())
+    return np.asarray(numbers, dtype=int)

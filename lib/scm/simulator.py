@@ -166,7 +166,8 @@ class Simulator(BaseEstimator):
             Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
             The states that subjects start from instead of the initial model, a row a subject,
-            a column a variable, all of the step that its column ``t`` says, or of step 0.
+            a column a variable, all of the step that its column ``t`` says, or of step 0. Whose
+            noise is theirs, its column ``subject`` says; without it, they are counted.
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int, optional
@@ -193,7 +194,7 @@ class Simulator(BaseEstimator):
         # workers the simulator goes as an argument, so that it can be sent once.
         work = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         one, starts = joblib.delayed(Simulator._block), range(0, n, block)
-        parts = (one(self, world, orders, world.subjects[low : low + block]) for low in starts)
+        parts = (one(self, world, orders, slice(low, low + block)) for low in starts)
         frames: Iterator[pd.DataFrame] = work(parts)
         return frames
 
@@ -240,11 +241,11 @@ class Simulator(BaseEstimator):
 
     # --- one block of subjects through time ---------------------------------------------
 
-    def _block(self, world: World, orders: list[list[str]], subjects: range) -> pd.DataFrame:
+    def _block(self, world: World, orders: list[list[str]], rows: slice) -> pd.DataFrame:
         steps, states = world.steps, list[State]([{}])
         for step in steps:
-            states.append(self._step(world, orders[step > 0], subjects, step, states[-1]))
-        ids = np.array(subjects)
+            states.append(self._step(world, orders[step > 0], rows, step, states[-1]))
+        ids = np.array(world.subjects[rows])
         frame = {"subject": ids.repeat(len(steps)), "t": np.tile(np.array(steps), len(ids))}
         for name, kind in self.kinds_.items():
             columns: list[Any] = [getattr(now[name], "codes", now[name]) for now in states[1:]]
@@ -252,25 +253,23 @@ class Simulator(BaseEstimator):
             frame[name] = values if kind is None else pd.Categorical.from_codes(values, dtype=kind)
         return pd.DataFrame(frame, copy=False)
 
-    def _step(
-        self, world: World, order: list[str], subjects: range, step: int, before: State
-    ) -> State:
+    def _step(self, world: World, order: list[str], rows: slice, step: int, before: State) -> State:
         now: dict[str, Column] = {}
         for name in order:
             action = world.actions.get((name, step))
             if action is None or callable(action):  # a rule may look at the natural value
                 mechanism = self._mechanism(name, step)
                 parents = self._parents(name, step, now, before)
-                noise = world.noise(name, step, subjects, mechanism.noise_terms)
+                noise = world.noise(name, step, rows, mechanism.noise_terms)
                 categorical = isinstance(mechanism, CategoricalMechanism)
                 coupling = {"coupling": world.coupling} if categorical else {}
                 place = f"variable {name!r} at step {step}, {type(mechanism).__name__}"
                 with told(place):
                     now[name] = mechanism.evaluate(parents, noise, **coupling)
                 if self.kinds_[name] is None:
-                    now[name] = as_column(now[name], None, place, len(subjects))
+                    now[name] = as_column(now[name], None, place, noise.shape[1])
             if action is not None:
-                now[name] = world.value(name, step, subjects, now, before)
+                now[name] = world.value(name, step, rows, now, before)
         return now
 
     def _mechanism(self, name: str, step: int) -> Mechanism:

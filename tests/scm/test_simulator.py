@@ -169,6 +169,11 @@ def test_a_world_continues_from_its_own_states(simulator, seed, step):
     assert again.equals(whole[whole["t"] >= step].reset_index(drop=True))
     blocks = simulator.blocks(n=9, start=states, horizon=HORIZON, seed=seed, block=4)
     assert pd.concat(blocks, ignore_index=True).equals(again)
+    # Some of them, in any order, are still who they were.
+    some = states.sample(frac=0.6, random_state=step)
+    few = list(simulator.blocks(start=some, horizon=HORIZON, seed=seed, block=4))
+    of_whole = again.set_index("subject").loc[some["subject"]].reset_index()
+    assert pd.concat(few, ignore_index=True).equals(of_whole)
 
 
 @given(simulator=simulators(), seed=seeds, data=st.data())
@@ -642,6 +647,20 @@ def test_an_unfitted_simulator_says_so(town_specification, town_table):
         ),
         (
             lambda s: s,
+            {"first": 2},
+            "first must be left out if start names its subjects: found 2",
+        ),
+        *(
+            (lambda s, subject=subject: s.assign(subject=subject), {}, sentence)
+            for subject, sentence in (
+                ([0, 1, 1], "start: subjects must be whole numbers, each once: found [1.0]"),
+                ([0, 0.5, 1], "start: subjects must be whole numbers, each once: found [0.5]"),
+                ([-1, 0, 1], "start: subjects must be whole numbers, each once: found [-1.0]"),
+                (list("abc"), "start: column 'subject': finite numbers are needed: found 'a'"),
+            )
+        ),
+        (
+            lambda s: s,
             {"do": {"job": {0: "cook"}}},
             "'job' at step 0: the steps simulated are 1 to 2",
         ),
@@ -651,6 +670,26 @@ def test_starting_states_that_break_a_rule(town, change, options, sentence):
     states = town.sample(n=3, horizon=2).query("t == 1")
     with pytest.raises(InputError, match=re.escape(sentence)):
         town.sample(start=change(states), **{"horizon": 3, **options})
+
+
+def test_what_is_done_to_some_subjects_is_what_was_done_to_them_among_all(town):
+    def by_noise(now, before, noise):
+        return pd.Series(now["age"] + noise).sort_values()  # by subject, in another order
+
+    far = 10**12
+    seen = town.sample(n=40, horizon=2, seed=5)
+    start = seen[(seen["t"] == 1) & (seen["pay"] > seen["pay"].median())].iloc[::-1]
+    world = town.sample(n=40, horizon=4, seed=6)
+    policy = StochasticPolicy({"cook": 0.5, "nurse": 0.5})
+    do = {"pay": {2: by_noise, 3: world}, "job": {2: policy}}
+    whole = town.sample(n=40, horizon=4, seed=5, do=do).query("t > 0").set_index("subject")
+    some = town.sample(start=start, horizon=4, seed=5, do=do)
+    assert some["subject"].unique().tolist() == start["subject"].tolist()
+    assert some.equals(whole.loc[start["subject"]].reset_index())
+    # Between two who are far apart, nobody is simulated.
+    apart = start.iloc[:2].assign(subject=[far, 3])
+    one = town.sample(start=apart.iloc[:1].drop(columns="subject"), first=far, horizon=4, seed=5)
+    assert town.sample(start=apart, horizon=4, seed=5).query("subject == @far").equals(one)
 
 
 def test_parameters_are_left_as_they_were_given(town_specification, town_table):
