@@ -91,7 +91,7 @@ def runs(tmp_path_factory):
     book.runs = tmp_path_factory.mktemp("runs")
     folder, problems = sweep("data_preparation", {"records_shown": ["2", "3"]}, book=book)
     run = Run(book.notebook("data_preparation"), values={"records_shown": 2}, book=book)
-    assert (folder.name, run.page, problems) == (SWEEP, RUN, [])
+    assert problems == [] and (folder.name, run.page) == (SWEEP, RUN)
     assert show(book, run) == []
     folder, problems = compare([RUN, "data_preparation,records_shown=3"], book)
     assert (folder.name, problems) == (COMPARISON, [])
@@ -408,6 +408,19 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
             }).map(one => one.outerHTML.slice(0, 120))"""
     )
     assert lost == []
+
+
+def test_what_scrolls_fades_where_more_is_to_come(window, address):
+    fades = "one => getComputedStyle(one).maskImage !== 'none'"
+    size = "one => [one.scrollWidth > one.clientWidth, !!one.closest('.cell_output:has(figure)')]"
+    with opened(window, f"{address}/worlds.html", address) as (page, _):
+        page.set_viewport_size({"width": PHONE, "height": 844})
+        boxes = page.locator(".bd-article :is(pre, .cell_output), .pst-scrollable-table-container")
+        found = {(*box.evaluate(size), box.evaluate(fades)) for box in boxes.all()}
+        # Longer than the screen, with a figure, fading: a caption stays as it can be read.
+        assert found == {(True, False, True), (True, True, False), (False, False, False)}
+        page.emulate_media(media="print")
+        assert not any(box.evaluate(fades) for box in boxes.all())
 
 
 def test_page_on_paper_loses_nothing(visit):
