@@ -149,6 +149,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
                 os.replace(beside, run.failed)
             kind = getattr(error, "ename", type(error).__name__)
             said = str(getattr(error, "evalue", error)).strip().split("\n")[0]
+            said += ", perhaps since memory was short" * (kind == "DeadKernelError")
             where = f"{run.page}: cell {len(_code(reached))} of {len(_code(source.cells))}"
             raise PageFailed(f"{where}: {kind}: {said}".removesuffix(": ")) from error
         record["seconds"] = round(time.monotonic() - started, 1)

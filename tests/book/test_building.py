@@ -27,7 +27,8 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     outcome = build("mixed", render=False, book=tiny_book)
     assert outcome.ran == ["broken", "sums", "dies"]
     assert outcome.problems[0] == "broken: cell 2 of 2: ZeroDivisionError: division by zero"
-    assert outcome.problems[1].startswith("dies: cell 2 of 2: DeadKernelError")
+    dies = "dies: cell 2 of 2: DeadKernelError: Kernel died, perhaps since memory was short"
+    assert outcome.problems[1] == dies
     assert len(outcome.problems) == 2
     assert not leftover.exists()
     shown = capfd.readouterr().err
