@@ -168,8 +168,10 @@ class Study:
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
-        shape = (m,) if truth is None else np.shape(truth)
-        check(shape == (m,), f"truth must have one effect a test subject, {m:,}", shape)
+        shape, rule = (m,) if truth is None else np.shape(truth), "truth must have one effect a"
+        check(shape == (m,), f"{rule} test subject, {m:,}", shape)
+        if isinstance(truth, pd.Series):
+            _check_order(f"{rule} test subject", truth.index, control.index)
         if self.test_probabilities is not None:
             _probabilities("test_probabilities", self.test_probabilities, self.arms, self.control)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
@@ -217,8 +219,8 @@ class Study:
             for name in ADJUSTMENT_SETS[chosen]:
                 check_known(f"adjustment={chosen!r}: column", name, self.observational)
             chosen = ADJUSTMENT_SETS[chosen]
-        rule = "the adjustment set must name at least one covariate"
-        check(np.iterable(chosen) and len(chosen) > 0, rule, chosen)
+        rule = "the adjustment set must be a sequence, and name at least one covariate"
+        check(hasattr(chosen, "__getitem__") and len(chosen) > 0, rule, chosen)
         adjusted = [name for name in chosen if name in (self.treatment, self.outcome)]
         check(not adjusted, "the adjustment set must not hold what it adjusts", adjusted)
         return list(chosen)
@@ -283,14 +285,18 @@ def _probabilities(
 ) -> Matrix:
     for name in arms:
         check_known(f"{which} column", name, table)
-    rule, rows, subjects = f"{which} must have one row a subject", table.index, whose.index
-    check(len(rows) == len(subjects), f"{rule}, {len(subjects):,}", len(rows))
-    moved = not rows.equals(subjects) and {*rows} == {*subjects}  # or else it counts by place
-    check(not moved, f"{rule}, in the order of the subjects", rows[:3].tolist())
+    rule = f"{which} must have one row a subject"
+    check(len(table) == len(whose), f"{rule}, {len(whose):,}", len(table))
+    _check_order(rule, table.index, whose.index)
     both: Matrix = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
     check(not wrong, f"{which} must be within 0 and 1", wrong[:3])
     return both
+
+
+def _check_order(rule: str, rows: pd.Index, subjects: pd.Index) -> None:
+    moved = not rows.equals(subjects) and {*rows} == {*subjects}  # or else it counts by place
+    check(not moved, f"{rule}, in the order of the subjects", rows[:3].tolist())
 
 
 def tempered(probabilities: pd.DataFrame, power: float) -> pd.DataFrame:
@@ -310,7 +316,8 @@ def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: s
     column = table[outcome]
     numbers = column.dtype.kind in "iuf"
     wrong = column[~np.isfinite(column.to_numpy(dtype=float))] if numbers else column
-    check(wrong.empty, f"outcome {outcome!r} must be finite numbers", wrong.head(3).tolist())
+    rule = f"outcome {outcome!r} must be finite numbers" + f", not {column.dtype}" * (not numbers)
+    check(wrong.empty, rule, wrong.head(3).tolist())
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:

@@ -117,7 +117,7 @@ def broken(change):
         (
             lambda s, c, t: (s.assign(income="many"), c, t),
             {},
-            r"must be finite numbers: found \['many', 'many', 'many'\]",
+            r"must be finite numbers, not (str|object): found \['many', 'many', 'many'\]",
         ),
         (
             lambda s, c, t: (s.assign(income=[1, 2, np.nan, 4]), c, t),
@@ -175,6 +175,16 @@ def broken(change):
             r"each covariate may be given once: found 'age'",
         ),
         (lambda s, c, t: (s, c, t), {"adjustment": 3}, "name at least one covariate: found 3"),
+        (
+            lambda s, c, t: (s, c, t),
+            {"adjustment": {"age", "sex"}},  # whose order is not that of the next process
+            "must be a sequence, and name at least one covariate: found {'",
+        ),
+        (
+            lambda s, c, t: (s.astype({"income": object}), c, t),
+            {},
+            r"'income' must be finite numbers, not object: found \[1.0, 5.0, 3.0\]",
+        ),
         (lambda s, c, t: (s, c, t), {"arms": "no"}, "the arms must be two levels: found 'no'"),
         (
             lambda s, c, t: (s.assign(age=[[1]] * 4), c, t),
@@ -342,6 +352,18 @@ def test_a_table_that_was_shuffled_takes_its_probabilities_with_it(tables):
     with pytest.raises(InputError, match=r"probabilities must have .* order of the subjects"):
         read(mixed, probabilities=known)
     assert (read(mixed, probabilities=known[::-1]).arm_probability == expected).all()
+
+
+def test_true_effects_in_another_order_than_the_subjects_are_refused(tables):
+    known = pd.Series([1.0, 2.0, 3.0, 4.0])
+    assert read(tables, truth=known).effects.tolist() == [1, 2, 3, 4]
+    for moved in (known[::-1], TrueEffects(known[::-1], known, 2)):
+        with pytest.raises(
+            InputError, match=r"truth must .*, in the order of .*: found \[3, 2, 1\]"
+        ):
+            read(tables, truth=moved)
+    named = known.set_axis([*"abcd"])  # which says nothing of whose effect it is
+    assert read(tables, truth=named).effects.tolist() == [1, 2, 3, 4]
 
 
 def test_another_question_of_the_same_tables(tables):
