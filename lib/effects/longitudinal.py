@@ -114,15 +114,18 @@ class Panel:
     likely: list[pd.Series | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("subject", "t", self.treatment, self.outcome):
+        today = [name for name in self.adjustment if not name.endswith("_prev")]
+        past = [name.removesuffix("_prev") for name in self.adjustment if name not in today]
+        for name in ("subject", "t", self.treatment, self.outcome, *today, *past):
             check_known("column of the panel", name, self.table, limit=50)
+        check(self.treatment not in today, "adjustment must not hold what is decided", today)
+        decisions = [*self.decisions]
+        check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
         steps = dict(list(self.table.set_index("subject").groupby("t")))
         last, rule = steps[max(steps)], "a panel must have every subject once at every step"
         once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
         check(once, rule, len(self.table))
         levels = self.table[self.treatment].astype("category").cat.categories
-        today = [name for name in self.adjustment if not name.endswith("_prev")]
-        past = [name.removesuffix("_prev") for name in self.adjustment if name not in today]
         states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
         for k, t in enumerate(self.decisions):
             for step in (t - 1, t):
@@ -137,7 +140,10 @@ class Panel:
             for name, regime in self.regimes.items():
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):
                     what = decided(regime, k)
-                    what = np.asarray(what(now, before) if callable(what) else what, dtype=object)
+                    what = what(now, before) if callable(what) else what
+                    if isinstance(what, pd.Series) and {*what.index} == {*now.index}:
+                        what = what.loc[now.index]  # by subject, as simulators do
+                    what = np.asarray(what, dtype=object)
                 said[name].append(levels.get_indexer(np.broadcast_to(what, len(last))))
                 check(not (said[name][-1] < 0).any(), f"regime {name!r} must name levels", what)
         histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
@@ -184,7 +190,7 @@ class Panel:
 
 def _numbers(frame: pd.DataFrame) -> np.ndarray:
     """Return a column of ones, and standardised: numbers, and each level but the first."""
-    x = pd.get_dummies(frame, drop_first=True, dtype=float).to_numpy(float)
+    x = pd.get_dummies(frame.infer_objects(), drop_first=True, dtype=float).to_numpy(float)
     return np.column_stack([np.ones(len(x)), StandardScaler().fit_transform(x)])
 
 

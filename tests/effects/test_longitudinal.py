@@ -356,11 +356,37 @@ def test_rules_and_sequences_say_what_to_do():
         ({"regimes": {"a": "no", "b": lambda now, before: now["pay"]}}, "regime 'b' at step 1"),
         ({"decisions": [0, 1]}, "step -1 is unknown"),
         ({"treatment": "work"}, "column of the panel 'work' is unknown"),
+        ({"adjustment": ["job", "pay"]}, "column of the panel 'pay' is unknown"),
+        ({"adjustment": ["pay_prev"]}, "column of the panel 'pay' is unknown"),
+        ({"adjustment": ["job", "studies"]}, "must not hold what is decided: found"),
+        ({"decisions": [2, 1]}, r"decisions must be in rising order: found \[2, 1\]"),
+        ({"decisions": [1, 1]}, r"decisions must be in rising order: found \[1, 1\]"),
     ],
 )
 def test_a_panel_that_breaks_a_rule_is_refused(changes, message):
     with pytest.raises(InputError, match=message):
         replace(draw(50), **changes)
+
+
+def test_a_rule_that_returns_subjects_in_another_order_speaks_of_each():
+    def sorted_by_job(now, before):
+        said = pd.Series(without_job(now, before), index=now.index)
+        return said.loc[now.sort_values("job").index]
+
+    panel = replace(draw(50), regimes={"as it is": without_job, "sorted": sorted_by_job})
+    np.testing.assert_array_equal(panel.said["sorted"], panel.said["as it is"])
+    apart = replace(panel, regimes={"a": "no", "b": lambda *now: sorted_by_job(*now).to_numpy()})
+    assert (apart.said["b"] != panel.said["as it is"]).any(), "the order is another one"
+
+
+def test_numbers_in_a_column_of_objects_are_no_levels():
+    panel = draw(50)
+    age = panel.table.assign(age=np.arange(float(len(panel.table))))
+    plain, objects = (
+        replace(panel, table=table, adjustment=["age"], regimes={"never": "no"})
+        for table in (age, age.astype({"age": object}))
+    )
+    np.testing.assert_array_equal(objects.histories[1], plain.histories[1])
 
 
 def test_true_probabilities_that_are_not_there_are_missed():
