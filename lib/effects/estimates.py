@@ -8,7 +8,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -167,7 +167,7 @@ def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
         taken = [*inspect.signature(fit).parameters] if of_python else [""] * (not callable(fit))
         rule = f"estimator {name!r} must have fit(covariates, treatment, outcome), in this order"
         # Arrays in another order would be taken, and a class has nothing to fit yet.
-        check({*map(str.lower, taken[:1])}.isdisjoint(("", "y", "outcome", "self")), rule, taken)
+        check({*map(str.lower, taken[:2])}.isdisjoint(("", "y", "outcome", "self")), rule, taken)
         check_known(f"{name!r}: estimand", getattr(made, "estimand", "ATE"), ["ATE", *TILTS])
     return found
 
@@ -228,6 +228,12 @@ def _estimate(
         effects = None
         if callable(getattr(estimator, "effect", None)):
             effects = np.asarray(estimator.effect(of_test), dtype=float)
+        ends: Any = (None, None)
+        if hasattr(estimator, "effect_interval"):
+            ends = np.array([*estimator.effect_interval(of_test)], dtype=float)
+            rule = f"effect_interval of {name!r} must return lower, then upper ends, {m:,} each"
+            met = ends.shape == (2, m) and not (ends[0] > ends[1]).any()
+            check(met, rule, ends.shape)
     if effects is None and not hasattr(estimator, "ate_"):
         raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
     shape = (m,) if effects is None else np.shape(effects)
@@ -237,9 +243,6 @@ def _estimate(
     lower, upper = ate - half, ate + half
     if hasattr(estimator, "average_interval"):
         lower, upper = estimator.average_interval(of_test)
-    ends: Sequence[Vector | None] = (None, None)
-    if hasattr(estimator, "effect_interval"):
-        ends = [np.asarray(end, dtype=float) for end in estimator.effect_interval(of_test)]
     return Estimate(
         ate=ate,
         effects=effects,

@@ -77,7 +77,10 @@ class EffectEstimator(BaseEstimator):
 
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit to covariates (n, p), treatment (n,) of zeros and ones, and outcome (n,)."""
-        self._fit(np.asarray(covariates, dtype=float), np.asarray(treatment), np.asarray(outcome))
+        data = [np.asarray(each, dtype=float) for each in (covariates, treatment, outcome)]
+        found = np.unique(data[1]).tolist()
+        check({0, 1}.issuperset(found), "the treatment must be of zeros and ones", found)
+        self._fit(*data)
         return self
 
     def _fit_arms(self, *data: np.ndarray, refit: bool = True) -> None:
@@ -367,8 +370,9 @@ class RLearner(EffectEstimator, name="R-learner"):
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self._fit_nuisances(covariates, treatment, outcome)
-        mean = out_of_fold(self.outcome_.best_estimator_, covariates, outcome)
-        e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
+        # Not fitted: what is kept goes by a hash, which fitted searches of scikit-learn have not.
+        mean = out_of_fold(clone(self.outcome_.best_estimator_), covariates, outcome)
+        e = out_of_fold(clone(self.propensity_.best_estimator_), covariates, treatment)
         self._fit_effect(covariates, outcome - mean, treatment - e)
 
     def effect(self, covariates: Matrix) -> Vector:

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -354,6 +355,45 @@ def test_an_interval_of_ones_own_is_stated_as_the_chapter_on_intervals_says(tabl
     found = benchmark(*tables, estimators={"mine": Stating()}, **OPTIONS)
     error = found.set_index("metric").loc["error"]
     assert [error["lower"] - error["value"], error["upper"] - error["value"]] == [-4.0, 2.0]
+
+
+class Single(Stating):
+    """States intervals of single effects, as they are given to it."""
+
+    def __init__(self, ends):
+        self.ends = ends
+
+    def effect_interval(self, covariates):
+        return self.ends(np.ones(len(covariates)))
+
+
+@pytest.mark.parametrize(
+    ("ends", "refused"),
+    [
+        (lambda one: (one, 3 * one), False),
+        (lambda one: np.column_stack([one, 3 * one]), True),
+        (lambda one: (3 * one, one), True),
+        (lambda one: (1.0, 3.0), True),
+    ],
+)
+def test_intervals_of_single_effects_are_lower_and_upper_ends(tables, ends, refused):
+    work = partial(benchmark, *tables, estimators={"mine": Single(ends)}, **OPTIONS)
+    if refused:
+        with pytest.raises(
+            InputError, match=r"of 'mine' must return lower, then upper ends, \d+ e"
+        ):
+            work()
+    else:
+        assert work().set_index("metric").loc["width", "value"] == 2
+
+
+def test_an_estimator_whose_second_argument_is_the_outcome_is_refused(tables):
+    class Uplift:
+        def fit(self, X, y, treatment):
+            raise AssertionError("outcomes are read as treatments")
+
+    with pytest.raises(InputError, match=r"in this order: found \['X', 'y', 'treatment'\]"):
+        benchmark(*tables, estimators={"mine": Uplift()}, **OPTIONS)
 
 
 def test_a_class_of_a_notebook_reaches_other_processes(monkeypatch):

@@ -7,7 +7,8 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 
 from lib import ROOT
 from lib.effects.estimands import tilted
@@ -200,6 +201,38 @@ def test_every_estimator_is_of_scikit_learns_kind(name):
     for slot in made.slots():
         changed = clone(made).set_params(**{f"{slot}__fit_intercept": False})
         assert getattr(changed, slot).fit_intercept is False
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_treatment_is_of_zeros_and_ones(world, name):
+    x, a, y = (part[:100] for part in world)
+    slots = {
+        slot: LOGISTIC if slot == "propensity" else LINEAR for slot in ESTIMATORS[name].slots()
+    }
+    estimator = ESTIMATORS[name](**slots)
+    for coded in (a + 1, 2 * a - 1):
+        with pytest.raises(InputError, match="treatment must be of zeros and ones: found"):
+            estimator.fit(x, coded, y)
+    if slots:
+        same = [vars(clone(estimator).fit(x, each, y)) for each in (a, a == 1)]
+        for key in ("ate_", "covariance_", "score_"):
+            np.testing.assert_array_equal(*(one.get(key) for one in same))
+
+
+@pytest.mark.parametrize("name", ["R-learner", "DMLCATEEstimator", "AIPW", "IPWEstimator"])
+def test_a_search_of_scikit_learn_is_a_learner(world, name):
+    x, a, y = (part[:200] for part in world)
+    kind, plain = ESTIMATORS[name], (Ridge(), LOGISTIC)
+    searches = [
+        GridSearchCV(plain[0], {"alpha": [1, 1e6]}),
+        GridSearchCV(LOGISTIC, {"C": [1, 1e-6]}),
+    ]
+    found = [
+        kind(**{slot: pair[slot == "propensity"] for slot in kind.slots()}).fit(x, a, y)
+        for pair in (searches, plain)
+    ]
+    effects = [one.effect(x) if hasattr(one, "effect") else one.ate_ for one in found]
+    np.testing.assert_allclose(*effects)
 
 
 def test_a_search_in_two_slots_is_two_searches_and_stays_as_it_was(world):
