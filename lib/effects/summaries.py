@@ -141,12 +141,12 @@ def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFra
 
 
 def _mean(values: pd.Series) -> tuple[float, float]:
-    return values.mean(), values.sem()
+    return values.mean(skipna=False), values.sem(skipna=False)
 
 
 def _root(squares: pd.Series) -> tuple[float, float]:
-    root = squares.mean() ** 0.5
-    return root, squares.sem() / (2 * root)
+    mean, error = _mean(squares)
+    return mean**0.5, error / (2 * mean**0.5)
 
 
 def _share(hits: pd.Series) -> tuple[float, float]:

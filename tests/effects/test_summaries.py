@@ -92,6 +92,16 @@ def test_conditional_effects_have_an_r2_and_the_coverage_of_their_intervals():
     assert of(both, "s", "CATE")["best"] == pytest.approx([1, wilson(1, 2)])
 
 
+def test_who_failed_in_a_study_has_no_mean_over_the_others():
+    table = pd.concat([errors([8.0, 9, 10, 9]), errors([1.0, np.nan, 1, 3], name="fails")])
+    found = of(over_studies(table), "fails")
+    for metric in ("bias", "standard deviation", "RMSE"):
+        assert np.isnan(found[metric]).all()
+    assert found["best"][0] == 0.75
+    assert of(over_studies(table))["bias"][0] == 9
+    assert in_words(over_studies(table)).loc[("fails", "ATE"), "bias"] == "nan ± nan"
+
+
 def test_one_study_has_no_summary():
     with pytest.raises(InputError, match="two studies or more: found 1"):
         over_studies(errors([1.0]))
