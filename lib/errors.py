@@ -37,7 +37,9 @@ def told(what: str) -> Iterator[None]:
 
 def one_of(names: Iterable[str], limit: int = 20) -> str:
     """Say which names are allowed, in their own order."""
-    names = [repr(name) if ", " in str(name) else str(name) for name in names]
+    # In quotes stands text that could be two names, or a number.
+    pairs = [(str(name), repr(name)) for name in names]
+    names = [r if ", " in text or r[1:-1].isdecimal() else text for text, r in pairs]
     if not names:
         return "none is allowed here"
     shown = ", ".join(names[:limit] + (["…"] if len(names) > limit else []))

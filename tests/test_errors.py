@@ -12,6 +12,8 @@ from lib.errors import InputError, is_count, needed, one_of, told
         (["age", "sex"], "expected one of age, sex"),
         ([], "none is allowed here"),
         (["or", "or, then and"], "expected one of or, 'or, then and'"),
+        (["0", "1", "old"], "expected one of '0', '1', old"),
+        ([0, 1, 2.5], "expected one of 0, 1, 2.5"),
         (["a", "b", "c", "d"], "expected one of a, b, c, …"),
     ],
 )

@@ -87,9 +87,7 @@ class Specification:
         self.source, self.types = source, {**MECHANISMS, **(types or {})}
         met = isinstance(variables, Mapping) and len(variables) > 0
         check(met, f"{source}: 'variables' must map names to variables", variables)
-        self.variables = {
-            str(name): self._variable(str(name), entry) for name, entry in variables.items()
-        }
+        self.variables = {name: self._variable(name, entry) for name, entry in variables.items()}
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_parents(name)
         self.orders = [self.order(step) for step in (0, 1)]
@@ -141,6 +139,7 @@ class Specification:
 
     def _variable(self, name: str, entry: Mapping[str, Any]) -> Variable:
         where = f"{self.source}: variable {name!r}"
+        check(isinstance(name, str), f"{where} needs text for a name, in YAML in quotes", name)
         rule = f"{where} needs another name, samples have columns 'subject' and 't' already"
         check(name not in ("subject", "t"), rule, name)
         check(isinstance(entry, Mapping), f"{where} must be a mapping of keys", entry)

@@ -120,6 +120,13 @@ def test_the_transition_graph_has_both_kinds_of_causes():
             for name in ("subject", "t")
         ),
         ({}, "model.yml: 'variables' must map names to variables: found {}"),
+        *(
+            (
+                {name: {"sampler": "gaussian"}},
+                f"variable {name} needs text for a name, in YAML in q",
+            )
+            for name in (1, True)  # YAML reads 1 and yes so, of which the second would be lost
+        ),
         (
             two(seq_sampler={"type": "HoursPerWeekTransition", "sampler": "#init_sampler"}),
             "model.yml: variable 'pay': HoursPerWeekTransition reads 'age', which is "
