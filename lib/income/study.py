@@ -60,7 +60,7 @@ def draw_study(
     n: int = 50_000,
     horizon: int = 7,
     seed: int = 0,
-    test_seed: int = 1,
+    test_seed: int | None = None,
     n_test: int | None = None,
     repeats: int = 0,
     adjustment: str | Sequence[str] = "full",
@@ -79,13 +79,15 @@ def draw_study(
     horizon : int
         Steps; income is read at the last. 7 in the paper, 4 in its short variant.
     seed, test_seed, truth_seed : int
-        Of the seen world, of the two done ones, which share it, and of Monte-Carlo futures.
+        Of the seen world, of the two done ones, which share it, and of Monte-Carlo futures. The
+        second is 1 or, as the seen would be the test subjects, 0 for a seed of 1.
     repeats : int
         Monte-Carlo futures of each test subject; with none, true effects stay unknown.
     lottery : mapping of str to float, optional
         Probabilities of levels, by which the treatment is drawn instead of chosen.
     """
     n_test = n if n_test is None else n_test
+    test_seed = int(seed != 1) if test_seed is None else test_seed
     drawn = dict(locals())
     check_count("horizon", horizon, least=TREATED_STEP + 1)
     rule = "the simulator must have studies and income; of others, make a lib.effects.Study"

@@ -216,7 +216,8 @@ class Simulator(BaseEstimator):
         check(isinstance(mechanism, CategoricalMechanism), rule, type(mechanism).__name__)
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
-            raise InputError(f"the world must have every subject at step {t} and the one before")
+            rule = f"the world must have every subject at step {t} and the one before"
+            raise InputError(f"{rule}, in one order")
         states = [columns_of(frame, self.kinds_, "the world: column") for frame in (now, before)]
         matrix = mechanism.stated(self._parents(variable, t, *states))
         return pd.DataFrame(

@@ -72,6 +72,9 @@ def test_test_subjects_are_others_than_the_seen_and_the_same_in_both_arms(drawn,
     assert not drawn.control[before].equals(drawn.observational[before])
     seen = draw_study(simulator, 100, horizon=3, test_seed=0)
     pd.testing.assert_frame_equal(seen.control[before], seen.observational[before])
+    one = draw_study(simulator, 100, horizon=3, seed=1)
+    pd.testing.assert_frame_equal(one.control, seen.control)
+    assert not one.control[before].equals(one.observational[before])
 
 
 def test_true_probabilities_are_those_of_what_was_taken(drawn):
