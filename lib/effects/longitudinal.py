@@ -122,10 +122,8 @@ class Panel:
         decisions = [*self.decisions]
         check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
         steps = dict(list(self.table.set_index("subject").groupby("t")))
-        last, rule = (
-            steps[max(steps)],
-            "a panel must have every subject once at every step, in one order",
-        )
+        last = steps[max(steps)]
+        rule = "a panel must have every subject once at every step, in one order"
         once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
         check(once, rule, len(self.table))
         levels = self.table[self.treatment].astype("category").cat.categories
