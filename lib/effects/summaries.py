@@ -10,8 +10,10 @@ Of R studies with errors :math:`e_r`, estimates less what they estimate, these a
 the share of 95 % intervals that hold the truth, their mean width, and the share of studies in which
 an estimator was the best of all. R studies leave a Monte-Carlo standard error in each [1]_: that of
 a mean :math:`\bar x` is :math:`s_x / \sqrt R`, and that of :math:`\sqrt{\bar x}`, by the delta
-method, :math:`s_x / (2 \sqrt{R \bar x})`, for which errors need not be normal. That of a share p is
-from Wilson's interval [2]_, with :math:`z = 1.96` of its standard errors to either side,
+method, :math:`s_x / (2 \sqrt{R \bar x})`, for which errors need not be normal. (Two studies have
+equal squares; their standard deviation has the error of normal ones, its own over :math:`\sqrt 2`.)
+That of a share p is from Wilson's interval [2]_, with :math:`z = 1.96` of its standard errors to
+either side,
 
 .. math::
     \Bigl(\frac{p (1 - p)}{R} + \frac{z^2}{4 R^2}\Bigr)^{1/2} \Big/ \Bigl(1 + \frac{z^2}{R}\Bigr),
@@ -59,6 +61,8 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
         if metric == "error":
             squares = (value - value.mean()) ** 2 * len(value) / (len(value) - 1)
             found = {"bias": _mean(value), "standard deviation": _root(squares)}
+            if len(value) == 2:  # whose squares are equal
+                found["standard deviation"] = value.std(), value.std() / 2**0.5
             found["RMSE"] = _root(value**2)
         if metric in ("error", known):
             found["best"] = _share(one["best"])

@@ -52,6 +52,11 @@ def test_by_hand_on_four_studies():
     assert found["best"] == pytest.approx([1, wilson(1, 4)])
 
 
+def test_two_studies_do_not_know_their_standard_deviation_exactly():
+    found = of(over_studies(errors([1.0, 3.0], -2, 2)))
+    assert found["standard deviation"] == pytest.approx([2**0.5, 1]), "as of two normal errors"
+
+
 @pytest.mark.parametrize("skewed", [False, True])
 def test_monte_carlo_errors_are_the_spread_of_repeated_benchmarks(skewed):
     rng = np.random.default_rng(0)
