@@ -39,6 +39,28 @@ def numbers(executed):
     return executed(BOOK.notebook("causal_queries"), VALUES)[0]["numbers"]
 
 
+@pytest.fixture(scope="module")
+def equal_jobs(executed):
+    """The page where a job pays all alike and is as likely without studies as with them."""
+    same = {"n_people": 1_000, "job_without": 0.35, "job_with": 0.35, "extra": 0.0}
+    few = {"n_samples": 100, "horizon": 4, "sizes": [50], "n_lives": 100}
+    return executed(BOOK.notebook("causal_queries"), same | few)[1]
+
+
+@pytest.mark.parametrize("cell", ["formula", "solution-2"])
+def test_what_is_the_same_for_all_has_no_error_that_is_rounding(equal_jobs, cell):
+    (outputs,) = (one.outputs for one in equal_jobs.cells if one.id == cell)
+    html = outputs[-1]["data"]["text/html"]
+    assert "12\u202f000<" in html
+    assert "12\u202f000.0" not in html
+
+
+def test_a_policy_that_costs_nothing_is_refused(executed):
+    values = VALUES | {"cost_evening": 0.0}
+    with pytest.raises(AssertionError, match="prices must be above 0: found"):
+        executed(BOOK.notebook("causal_queries"), values)
+
+
 @pytest.fixture
 def near(numbers):
     """Compare a number with a truth, or with another number."""

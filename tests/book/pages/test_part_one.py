@@ -26,7 +26,7 @@ WORLDS = {
     },
 }
 FIT = {"specification": "income_scm_1.1", "n_samples": 3_000, "sampling_seed": 5}
-FIT |= {"effect": "income", "n_fits": 2, "n_fit": 1_000, "n_told": 1_000}
+FIT |= {"seed": 3, "effect": "income", "n_fits": 2, "n_fit": 1_000, "n_told": 1_000}
 STUDY = {"specification": "income_scm_1.1", "n_samples": 1_500, "horizon": 4, "n_truth": 100}
 STUDY |= {"repeats": 3, "n_lottery": 2_000, "n_weighted": 400, "n_studies": 6}
 
@@ -115,6 +115,11 @@ def test_more_simulated_people_are_above_the_threshold_than_in_the_table():
     assert (incomes > 50_000).mean() > 0.249 + 4 * math.sqrt(0.25 / 3_000)
 
 
+def test_there_are_as_many_fits_as_are_asked_for_whatever_the_seed(fit):
+    draws = {int(row["draws"]) for row in fit.table("code-32").values()}
+    assert draws == {FIT["n_fits"], 1}, "ours, and the author's one"
+
+
 def test_solutions_on_the_fit_show_what_they_say(fit):
     first, later = (line.split()[2:] for line in fit.printed("solution-graph").splitlines())
     studied = "marital-status occupation relationship hours-per-week capital-net income studies"
@@ -171,6 +176,15 @@ def test_parts_add_up_and_have_opposite_signs_by_default(worlds):
             row["average effect, $"] for row in worlds.table("code-coupling").values()
         )
         assert direct < 0 < indirect
+
+
+def test_an_effect_that_is_exactly_zero_is_not_infinitely_far_from_another(run):
+    last = {"n_samples": 50, "horizon": 2, "subject": 0, "treatment": "Evening course"}
+    page = run("worlds", last)
+    assert page.value("average_effect") == 0, "an evening course changes no income of its year"
+    away = [row["from this run, in standard errors"] for row in page.table("code-23").values()]
+    assert away[:2] == ["—", "—"], "neither this run nor the paper's number has an error"
+    assert away[2] == pytest.approx(page.value("from_published_files"), abs=0.05)
 
 
 def test_solutions_on_worlds_show_what_they_say(worlds):

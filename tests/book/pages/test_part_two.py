@@ -2,9 +2,11 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 
 from lib.book.editions import BOOK
@@ -13,6 +15,7 @@ from lib.effects.estimator_files import labels, read_estimators
 from lib.effects.study import tempered
 from lib.income import draw_study, fitted_simulator
 from lib.income.published import published_metrics
+from lib.tables import typeset
 
 VALUES = {
     "estimator_benchmark": {
@@ -167,6 +170,26 @@ def test_the_paper_s_numbers(ask):
     assert drawn == pytest.approx([found["by_hand"][0]] * len(drawn), abs=4 * 250 / 250**0.5)
 
 
+def test_a_share_that_is_all_of_two_studies_has_no_error_of_zero():
+    cells = nbformat.read(BOOK.notebook("effect_data"), 4).cells
+    (program,) = (cell.source for cell in cells if cell.id == "code-42")
+    kept, two = {}, pd.Series([1.0, 1.0])
+    names = {"study": SimpleNamespace(difference=two), "found": two, "error": two, "pd": pd}
+    names |= {"number": lambda name, *one: kept.update({name: one}), "typeset": typeset}
+    exec(program, names)
+    assert kept["coverage"] == (100, "%", None)
+
+
+def test_a_draw_whose_estimators_have_no_recorded_bias_has_a_sentence_and_no_empty_table(capsys):
+    cells = nbformat.read(BOOK.notebook("published_sample"), 4).cells
+    (program,) = (cell.source for cell in cells if cell.id == "solution-5")
+    columns = ["estimator", "metric", "value"]
+    nobody = {"full": pd.DataFrame([("ipw-lr", "AE", 18_645.0)], columns=columns)}
+    names = {"pd": pd, "recorded": recorded, "labels": labels, "typeset": typeset}
+    exec(program, names | {"tables": nobody})
+    assert capsys.readouterr().out.startswith("no estimator of this run has a bias")
+
+
 def test_what_recorded_definitions_and_forests_are_worth():
     (definitions,) = recorded("published_sample", "definitions").values()
     third = definitions.set_index("estimator").loc[labels()["t-xgbr"]]
@@ -294,7 +317,7 @@ def test_do_the_intervals_cover(ask):
 
 def test_in_the_recorded_run_overlap_weights_lose_least():
     (run,) = recorded("coverage", "averages").values()
-    coverage = run.pivot(index="estimator", columns="γ", values="coverage")
+    coverage = run.pivot_table("coverage", "estimator", "γ")
     lost = coverage[0.0] - coverage[1.0]
     assert lost[["ipww-ato", "aipw-ato"]].max() < lost[["ipww", "ipw-true", "aipw"]].min()
     world = run[run["γ"] == 1].set_index("estimator")

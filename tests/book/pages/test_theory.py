@@ -4,12 +4,14 @@ Bounds are four standard errors, unless said otherwise, about what follows from 
 """
 
 import math
+import re
 
 import nbformat
 import numpy as np
 import pytest
 
 from lib.book.editions import BOOK
+from lib.book.recorded import Number
 
 VALUES = {
     "one effect": {"heterogeneity": 0.0, "n_samples": 20_000, "n_studies": 40, "seed": 3},
@@ -63,6 +65,13 @@ def test_potential_outcomes_are_consistent_and_groups_are_exchangeable_within_le
     page.near("seen_difference", page.att + page.bias)
     page.near("bias", page.bias)
     assert page.value("largest_gap_within") < 4
+
+
+@pytest.mark.parametrize("name", ["largest_gap_within", "regression_from_ato"])
+def test_no_number_is_written_with_more_digits_than_it_keeps(page, name):
+    written = str(Number(**page.numbers[name]))
+    assert not re.search(r"\.\d00+ ", written), "rounded first, and then written with four digits"
+    assert not written.startswith("1 "), "1 standard errors"
 
 
 def test_with_interference_a_trial_and_a_policy_find_two_effects(page):
