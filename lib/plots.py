@@ -135,7 +135,9 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
         names = [tuple(part.unique()) for _, part in parts[place]]
         units, columns = [*parts["unit"].first()], min(columns, len(names))
         a_row, of_unit = 0.2 + 0.06 * len(table["series"].cat.categories), dict[object, Axes]()
-        heights = [height or (0.5 + a_row * len(each) if in_rows else 1.9) for each in names]
+        least = 1.15 * any(parts.groups)  # of a row or two, below the name of their panel
+        flat = [max(0.5 + a_row * len(each), least) if in_rows else 1.9 for each in names]
+        heights = [height or each for each in flat]
         rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
         figure = plt.figure(figsize=(WIDTH, sum(rows)), FigureClass=Drawing)
         cells = figure.add_gridspec(len(rows), columns, height_ratios=rows)
@@ -349,7 +351,10 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 10
     letters = 64 // table.shape[1]
     shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), letters))
     look = {"cmap": "Blues", "vmin": 0, "vmax": most, "edgecolor": STYLE["grid.color"]}
-    axes.pcolormesh(shown.columns, shown.index, shown, **look)
+    down, across = (np.arange(n + 1) - 0.5 for n in shown.shape)  # a single one has edges, too
+    axes.pcolormesh(across, down, shown, **look)
+    axes.set_xticks(across[1:] - 0.5, shown.columns)
+    axes.set_yticks(down[1:] - 0.5, shown.index)
     for (row, column), value in np.ndenumerate(shown):
         if value > 0:
             text = number_text(value, digits=0) if value >= 1 else "<1"

@@ -420,6 +420,21 @@ def test_the_darkest_colour_of_a_heat_map_is_that_of_the_largest_number():
     assert figure.axes[0].collections[0].get_clim() == (0, 1_500)
 
 
+@pytest.mark.parametrize("size", [(3, 1), (1, 3), (1, 1)])
+def test_the_cells_of_a_single_row_or_column_fill_the_heat_map(size):
+    axes = plots.heat_map(pd.DataFrame(np.full(size, 50.0)), "One").axes[0]
+    cells = axes.collections[0].get_coordinates()
+    assert (np.ptp(cells[..., 1]), np.ptp(cells[..., 0])) == size
+
+
+@pytest.mark.parametrize("rows", [["T"], ["S", "T"]])
+def test_a_row_or_two_have_room_below_the_name_of_their_panel(rows):
+    table = pd.DataFrame({"learner": rows, "value": 1.0, "panel": "error", "unit": "dollars"})
+    figure = plots.intervals(table, "learner", "One level")
+    tall = figure.axes[0].get_position().height * figure.get_figheight() / (len(rows) + 0.2)
+    assert tall > 10 / 72, "inches a row, of which its name takes ten points"
+
+
 def test_overlap_draws_the_share_of_each_group():
     figure = plots.overlap({"a": pd.Series([0.02, 0.02, 0.98, 0.98]), "b": pd.Series([0.5])})
     assert message(figure) == "20 % of the propensities are between 0.1 and 0.9"

@@ -6,7 +6,7 @@ from lib.book.editions import BOOK
 
 VALUES = {
     "job_by_studies": 0.25,
-    "job_by_talent": 0.5,
+    "job_by_talent": 0.6,
     "job_pays": 16_000,
     "talent_pays": 20_000,
     "year_pays": 3_000,
