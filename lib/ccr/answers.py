@@ -28,10 +28,10 @@ from lib.files import AnyPath, atomic_write, reading
 #: The answer of a text that gives none of the answers, or several.
 UNPARSEABLE = -1
 
-_EMPHASIS = re.compile(r"[*_`\"'“”‘’]+")
+_MARKS = re.compile(r"[#*_`\"'“”‘’]+")
 # "No doubt she is" and "Yes or no?" begin with the word and do not give it as the answer.
 _SAID = "(?:it (?=c))?(yes|no|cannot be known)"
-_FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
+_FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
 _LAST = re.compile(rf"(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?{_SAID}[.!]?", re.IGNORECASE)
 
 
@@ -54,8 +54,8 @@ def parse(text: str) -> int:
     >>> parse("Yes or no?"), parse("No doubt she is."), parse("It cannot be known, since …")
     (-1, -1, 2)
     """
-    plain = _EMPHASIS.sub("", text).strip()
-    last = plain.rpartition("\n")[2].strip().lstrip("# ")
+    plain = _MARKS.sub("", text).strip()
+    last = plain.rpartition("\n")[2].strip()
     places = _FIRST.match(plain), _LAST.fullmatch(last)
     said = {found[1].capitalize() for found in places if found}
     return ANSWERS.index(said.pop()) if len(said) == 1 else UNPARSEABLE

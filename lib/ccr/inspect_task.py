@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from inspect_ai import dataset, log, scorer, solver
 
-from lib.ccr.answers import UNPARSEABLE, answer_text, matched, parse, prompt_text
+from lib.ccr.answers import answer_text, matched, parse, prompt_text
 from lib.ccr.scoring import rungs
 from lib.ccr.tasks import Tasks, generate
 from lib.errors import InputError, check
@@ -44,7 +44,11 @@ def samples(tasks: Tasks) -> Iterator[dataset.Sample]:
             id=prompt["id"],
             input=prompt_text(prompt),
             target=answer_text(prompt),
-            metadata={**place, "rungs": [prompt["kind"]] if "kind" in prompt else names},
+            metadata={
+                **place,
+                "answers": 2 + ("kind" in prompt),
+                "rungs": [prompt["kind"]] if "kind" in prompt else names,
+            },
         )
 
 
@@ -68,7 +72,8 @@ def yes_or_no() -> scorer.Scorer:
         right = float(parse(said) == parse(target.text))
         # Numbers, not words: Inspect averages them over epochs.
         value = dict.fromkeys(state.metadata["rungs"], right)
-        value["unparseable"] = float(parse(said) == UNPARSEABLE)
+        # As in `matched`: an answer that was not offered is none.
+        value["unparseable"] = float(parse(said) not in range(state.metadata["answers"]))
         return scorer.Score(value=value, answer=said)
 
     return score

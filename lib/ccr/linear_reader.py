@@ -64,9 +64,10 @@ def number_in(text: str) -> float:
     >>> [number_in(text) for text in ("3,5", "3/4", "1e-3", "5 - 3", "minus 3", "1 234")]
     [nan, nan, nan, nan, nan, nan]
     """
-    plain = re.sub("[\u2212\u2013]", "-", text)
+    plain = re.sub("[\u2212\u2013]", "-", text).replace("}{", "/")  # of \frac{7}{2}
     plain = re.sub(r"(?<=\d)[,\u202f\u2009\xa0](?=\d{3}(?!\d))", "", plain)
     # With what could belong to the number, so that it is refused, not cut off.
     within = r"[\w.,/^]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))"
-    last = re.findall(rf"(?<![\w.,/])(?:(?:[Mm]inus|-) +)?-?\d(?:(?:{within})*\d)?", plain)[-1:]
+    apart = r"(?i:minus|negative|-)[^\S\n]+"
+    last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*\d)?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))

@@ -100,13 +100,13 @@ def test_samples_tell_where_they_are_and_what_is_right(perfect):
         assert sample.input == f"{prompt['context']}\n\n{prompt['text']}"
         assert sample.target == ("Yes" if prompt["answer"] else "No")
         place = {key: prompt[key] for key in ("task", "sample", "question")}
-        assert sample.metadata == {**place, "rungs": sample.metadata["rungs"]}
+        assert sample.metadata == {**place, "answers": 2, "rungs": sample.metadata["rungs"]}
         # Factual prompts come first, one for each node of the cut tree, and are on one rung.
         assert len(sample.metadata["rungs"]) == (1 if prompt["question"] < 3 else 2)
 
 
 def test_what_inspect_reports_is_what_the_scores_say(tmp_path):
-    words = iter(["Yes.", "No.", "Perhaps."] * len(generate("candy_party", **PARAMETERS)))
+    words = iter(["Yes.", "No.", "Cannot be known."] * len(generate("candy_party", **PARAMETERS)))
     log = run(tmp_path, lambda *asked: output(next(words)))
     tasks, answers = inspect_task.from_log(log.location)
     assert (np.concatenate(answers) == UNPARSEABLE).mean() == pytest.approx(1 / 3)
@@ -119,7 +119,8 @@ def test_what_inspect_reports_is_what_the_scores_say(tmp_path):
 
 @pytest.mark.parametrize(("said", "right", "lost"), [("Yes", 1, 0), ("No.", 0, 0), ("Hm", 0, 1)])
 def test_an_answer_is_scored_on_each_rung_that_it_is_on(said, right, lost):
-    state = SimpleNamespace(output=output(said), metadata={"rungs": ["cause made true", "changed"]})
+    metadata = {"answers": 2, "rungs": ["cause made true", "changed"]}
+    state = SimpleNamespace(output=output(said), metadata=metadata)
     score = asyncio.run(inspect_task.yes_or_no()(state, Target("Yes")))
     assert score.value == {"cause made true": right, "changed": right, "unparseable": lost}
 
