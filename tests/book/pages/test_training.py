@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from lib import ROOT
+from lib.ccr.answers import prompt_text
+from lib.ccr.items import item, score
 from lib.ccr.reasoners import REASONERS, WITHHELD_REASONERS
+from lib.ccr.static_data_sets import static_tasks
 
 PAGE = (ROOT / "book" / "training.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -18,7 +21,19 @@ MEASURE = runpy.run_path(str(ROOT / "benchmarks" / "training.py"), run_name="mea
 
 
 def test_no_program_of_the_page_is_left_out():
-    assert len(BLOCKS) == PAGE.count("```python") == 10
+    assert len(BLOCKS) == PAGE.count("```python") == 11
+
+
+def test_items_of_the_seed_of_the_static_data_sets_are_prompts_of_theirs():
+    tasks = static_tasks("flu_vaccine_v0", n_samples=1, n_replicates=1)
+    asked = {prompt_text(prompt) for prompt in tasks.prompts()}
+    assert item(0, "flu_vaccine")["prompt"] in asked
+    assert item(0, "flu_vaccine", seed=1)["prompt"] not in asked
+
+
+@pytest.mark.parametrize("said", ["\\boxed{Yes}", "<answer>Yes</answer>", '{"answer": "Yes"}'])
+def test_answers_that_are_wrapped_are_not_looked_for(said):
+    assert score(said, "Yes") == 0
 
 
 def test_programs_print_what_is_shown():
