@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from lib.ccr.answers import answer_text, parse, prompt_text
+from lib.ccr.questions import ANSWERS
 from lib.ccr.tasks import Prompt, Setting, generate
 from lib.ccr.theme import Draw
 from lib.errors import check, check_count, check_known
@@ -59,4 +60,5 @@ def item(
 
 def score(said: str | None, answer: str) -> float:
     """Return 1 if words give the true answer; 0 if they give another, several or none."""
+    check_known("answer", answer, ANSWERS)
     return float(parse(said or "") == parse(answer))

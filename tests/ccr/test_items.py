@@ -108,6 +108,13 @@ def test_words_score_by_what_they_say(answer):
         assert score(said, answer) == 0
 
 
+@pytest.mark.parametrize("answer", ["True", True, "yes", "", None])
+def test_what_is_no_true_answer_is_refused(answer):
+    """Words that say nothing would be as good as an answer that says nothing."""
+    with pytest.raises(InputError, match=f"answer {answer!r} is unknown: expected one of No, Yes"):
+        score("Perhaps.", answer)
+
+
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
