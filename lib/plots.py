@@ -21,6 +21,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.ticker import LogLocator
 
 from lib import ROOT
 from lib.errors import check_known
@@ -159,6 +160,12 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                     end = (value, 1.03) if in_rows else (1.01, value)
                     axes.annotate(label, end, xycoords=where, ha="center" if in_rows else "left")
             draw(axes, part, place, **more)
+            if axes.get_xscale() == "log" and "xticks" not in more:
+                # Names of more marks would overlap.
+                few = np.divide(*axes.get_xlim()) > 1e-3  # decades
+                axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if few else (1,)))
+                axes.xaxis.set_major_formatter(lambda x, _: number_text(x, digits=",g"))
+                axes.xaxis.set_minor_formatter("")
             if in_rows:  # those of panels beside each other are equally thick
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
             axes.set_title(textwrap.fill(str(name), 60 // columns))

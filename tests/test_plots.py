@@ -200,6 +200,24 @@ def test_intervals_reach_from_lower_to_upper_and_values_are_where_they_belong():
     np.testing.assert_allclose(ends, [[0.2, 0.5], [0.1, 0.4]])
 
 
+def test_marks_of_a_logarithmic_axis_are_numbers_that_do_not_overlap():
+    table = pd.DataFrame({"learner": [*"ST"], "n": [900, 40_000], "value": [900.0, 40_000.0]})
+    for figure in (
+        plots.intervals(table, "learner", "Errors", xscale="log"),
+        plots.lines(table, "n", "Errors", xscale="log"),
+    ):
+        axis, ends = figure.axes[0].xaxis, figure.axes[0].get_xlim()
+        shown = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+        marks = [text.get_text() for at, text in shown if ends[0] <= at <= ends[1]]
+        assert marks == ["1\u202f000", "3\u202f000", "10\u202f000", "30\u202f000"]
+        assert {one.get_text() for one in axis.get_minorticklabels()} <= {""}
+    wide = plots.lines(table.assign(n=[1e-6, 1]), "n", "Errors", xscale="log").axes[0].xaxis
+    assert np.ptp(np.log10(wide.get_majorticklocs()) % 1) < 1e-9, "powers of ten alone"
+    own = {"xticks": [900, 40_000], "xticklabels": ["few", "many"]}
+    axes = plots.lines(table, "n", "Errors", xscale="log", **own).axes[0]
+    assert [one.get_text() for one in axes.get_xticklabels()] == ["few", "many"]
+
+
 def test_panels_of_one_unit_share_their_scale_and_others_do_not():
     table = pd.DataFrame({"t": [0, 1] * 3, "panel": np.repeat([*"abc"], 2)})
     table = table.assign(value=[0, 1, 0, 5, 0, 1_000], unit=np.repeat(["%", "%", "dollars"], 2))
