@@ -168,10 +168,11 @@ class Study:
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
-        shape, rule = (m,) if truth is None else np.shape(truth), "truth must have one effect a"
-        check(shape == (m,), f"{rule} test subject, {m:,}", shape)
+        rule = "truth must have one effect a test subject"
+        shape = (m,) if truth is None else np.shape(truth)
+        check(shape == (m,), f"{rule}, {m:,}", shape)
         if isinstance(truth, pd.Series):
-            _check_order(f"{rule} test subject", truth.index, control.index)
+            _check_order(rule, truth.index, control.index)
         if self.test_probabilities is not None:
             _probabilities("test_probabilities", self.test_probabilities, self.arms, self.control)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
