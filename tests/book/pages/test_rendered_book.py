@@ -107,7 +107,7 @@ def opened(page, url: str, home: str):
     compile anew what all of them share, which takes longer than all else.
     """
     page.set_viewport_size({"width": DESK, "height": 900})
-    page.emulate_media(color_scheme="light")
+    page.emulate_media(media="screen", color_scheme="light")
     troubles = []
 
     def hear(message):
@@ -458,7 +458,7 @@ def test_page_has_no_serious_accessibility_findings(visit):
     page.wait_for_timeout(500)
     assert findings(page) == []
     page.set_viewport_size({"width": DESK, "height": 844})
-    page.emulate_media(color_scheme="light")
+    page.emulate_media(media="screen", color_scheme="light")
     page.wait_for_timeout(500)  # colours change by degrees
     # All that the other colours change.
     assert pale(page) == []
