@@ -411,16 +411,21 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
 
 
 def test_what_scrolls_fades_where_more_is_to_come(window, address):
-    fades = "one => getComputedStyle(one).maskImage !== 'none'"
-    size = "one => [one.scrollWidth > one.clientWidth, !!one.closest('.cell_output:has(figure)')]"
+    of_each = """() => [...document.querySelectorAll(
+            '.bd-article :is(pre, .cell_output), .pst-scrollable-table-container')]
+        .filter(one => one.checkVisibility())  // what is folded does not scroll yet
+        .map(one => [one.scrollWidth > one.clientWidth, !!one.closest('.cell_output:has(figure)'),
+            getComputedStyle(one).maskImage !== 'none'])"""
+    drawn = "() => new Promise(end => requestAnimationFrame(() => requestAnimationFrame(end)))"
     with opened(window, f"{address}/worlds.html", address) as (page, _):
         page.set_viewport_size({"width": PHONE, "height": 844})
-        boxes = page.locator(".bd-article :is(pre, .cell_output), .pst-scrollable-table-container")
-        found = {(*box.evaluate(size), box.evaluate(fades)) for box in boxes.all()}
+        page.evaluate(drawn)  # until then, nothing has scrolled
         # Longer than the screen, with a figure, fading: a caption stays as it can be read.
+        found = {tuple(one) for one in page.evaluate(of_each)}
         assert found == {(True, False, True), (True, True, False), (False, False, False)}
         page.emulate_media(media="print")
-        assert not any(box.evaluate(fades) for box in boxes.all())
+        page.evaluate(drawn)
+        assert not any(fades for *_, fades in page.evaluate(of_each))
 
 
 def test_page_on_paper_loses_nothing(visit):
@@ -458,7 +463,7 @@ def test_page_has_no_serious_accessibility_findings(visit):
     page.wait_for_timeout(500)
     assert findings(page) == []
     page.set_viewport_size({"width": DESK, "height": 844})
-    page.emulate_media(media="screen", color_scheme="light")
+    page.emulate_media(color_scheme="light")
     page.wait_for_timeout(500)  # colours change by degrees
     # All that the other colours change.
     assert pale(page) == []
