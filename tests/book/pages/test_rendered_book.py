@@ -411,14 +411,15 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
 
 
 def test_what_scrolls_fades_where_more_is_to_come(window, address):
-    of_each = """() => [...document.querySelectorAll(
-            '.bd-article :is(pre, .cell_output), .pst-scrollable-table-container')]
-        .filter(one => one.checkVisibility())  // what is folded does not scroll yet
-        .map(one => [one.scrollWidth > one.clientWidth, !!one.closest('.cell_output:has(figure)'),
+    of_each = """() => [...document.querySelectorAll('.bd-article *')]
+        .filter(one => one.checkVisibility()  // what is folded does not scroll yet
+            && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX))
+        .map(one => [one.scrollWidth > one.clientWidth, !!one.querySelector('figure'),
             getComputedStyle(one).maskImage !== 'none'])"""
     drawn = "() => new Promise(end => requestAnimationFrame(() => requestAnimationFrame(end)))"
-    with opened(window, f"{address}/worlds.html", address) as (page, _):
+    with opened(window, f"{address}/theory.html", address) as (page, _):
         page.set_viewport_size({"width": PHONE, "height": 844})
+        page.wait_for_selector("mjx-container")
         page.evaluate(drawn)  # until then, nothing has scrolled
         # Longer than the screen, with a figure, fading: a caption stays as it can be read.
         found = {tuple(one) for one in page.evaluate(of_each)}
