@@ -112,6 +112,11 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
+def tick_text(value: float, _: int) -> str:
+    """Write the number at a mark of an axis as numbers are written elsewhere."""
+    return number_text(value, digits=",g")
+
+
 def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
     """Let a function that draws one panel of a tidy table draw a figure of several.
 
@@ -145,7 +150,7 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
         for i, ((name, part), unit) in enumerate(zip(parts, units, strict=True)):
             axes = figure.add_subplot(cells[i])
             axes.locator_params(nbins=6 // columns)
-            axes.xaxis.set_major_formatter(lambda x, _: number_text(x, digits=",g"))
+            axes.xaxis.set_major_formatter(tick_text)
             first = of_unit.setdefault(unit if shared and (unit or in_rows) else i, axes)
             axes.sharex(first if in_rows else figure.axes[0] if shared else axes)
             axes.sharey(axes if in_rows else first)
@@ -164,7 +169,7 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                 # Names of more marks would overlap.
                 few = np.divide(*axes.get_xlim()) > 1e-3  # decades
                 axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if few else (1,)))
-                axes.xaxis.set_major_formatter(lambda x, _: number_text(x, digits=",g"))
+                axes.xaxis.set_major_formatter(tick_text)
                 axes.xaxis.set_minor_formatter("")
             if in_rows:  # those of panels beside each other are equally thick
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
@@ -255,7 +260,7 @@ def lines(
     if pd.api.types.is_integer_dtype(table[x]):
         axes.locator_params(axis="x", nbins=9, integer=True)
     axes.set(**axis)
-    axes.yaxis.set_major_formatter(lambda x, _: number_text(x, digits=",g"))
+    axes.yaxis.set_major_formatter(tick_text)
     axes.yaxis.set_minor_formatter("")  # of a logarithmic axis, which is shorter than a decade
 
 

@@ -35,18 +35,19 @@ def samples(tasks: Tasks) -> Iterator[dataset.Sample]:
 
     With facts withheld, that is its kind.
     """
-    on = {one.number: rungs(one) for one in tasks.tasks}
+    on = {one.number: (rungs(one), len(one.answers)) for one in tasks.tasks}
     for prompt in tasks.prompts():
         place = {key: prompt[key] for key in ("task", "sample", "question")}
         task, sample, question = place.values()
-        names = [name for name, prompts in on[task].items() if prompts[question, sample]]
+        by_rung, n_answers = on[task]
+        names = [name for name, prompts in by_rung.items() if prompts[question, sample]]
         yield dataset.Sample(
             id=prompt["id"],
             input=prompt_text(prompt),
             target=answer_text(prompt),
             metadata={
                 **place,
-                "answers": 2 + ("kind" in prompt),
+                "answers": n_answers,
                 "rungs": [prompt["kind"]] if "kind" in prompt else names,
             },
         )

@@ -61,4 +61,4 @@ def item(
 def score(said: str | None, answer: str) -> float:
     """Return 1 if words give the true answer; 0 if they give another, several or none."""
     check_known("answer", answer, ANSWERS)
-    return float(parse(said or "") == parse(answer))
+    return float(parse(said or "") == ANSWERS.index(answer))
