@@ -41,3 +41,18 @@ def test_exercises_of_a_sheet_are_of_the_kind_that_is_said(session):
             for number in range(int(first), int(last or first) + 1):
                 assert str(number) in kinds, f"{page} has no exercise {number}"
                 assert kind in ("", kinds[str(number)])
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session[0])
+def test_what_is_solved_in_class_is_not_on_the_sheet(session):
+    told = re.search(r"^\*\*Exercise sheet\.\*\* (.*)", session, re.MULTILINE)[1]
+    solved = r"^\|.*\(executed/default/(\w+)\.ipynb\).*\(exercise (\d) of the page\)"
+    for page, number in re.findall(solved, session, re.MULTILINE):
+        assert number not in re.findall(r"\d", dict(LINK.findall(told))[page].split("(")[0])
+
+
+def test_students_who_run_a_program_in_class_have_a_computer():
+    (row,) = re.findall(r"^\| a computer for each pair of students, ([^|]*)", COURSE, re.MULTILINE)
+    for session in SESSIONS[:2]:
+        runs = re.search(r"^\| \d+–\d+ \| In pairs: .*\brun\b", session, re.MULTILINE)
+        assert bool(runs) == (f"in session {session[0]}," in row)

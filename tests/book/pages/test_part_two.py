@@ -15,7 +15,7 @@ from lib.effects.estimator_files import labels, read_estimators
 from lib.effects.study import tempered
 from lib.income import draw_study, fitted_simulator
 from lib.income.published import published_metrics
-from lib.tables import typeset
+from lib.tables import number_text, typeset
 
 VALUES = {
     "estimator_benchmark": {
@@ -188,6 +188,25 @@ def test_a_draw_whose_estimators_have_no_recorded_bias_has_a_sentence_and_no_emp
     names = {"pd": pd, "recorded": recorded, "labels": labels, "typeset": typeset}
     exec(program, names | {"tables": nobody})
     assert capsys.readouterr().out.startswith("no estimator of this run has a bias")
+
+
+def test_a_zero_whose_sign_is_asked_for_is_said_to_be_the_paper_s():
+    (r2,) = published_metrics("full").query("estimator == 's-ridge' and metric == 'R²'")["value"]
+    assert np.signbit(r2) and "−" not in number_text(r2, digits=2)
+    cells = nbformat.read(BOOK.notebook("published_sample"), 4).cells
+    (asked,) = (cell.source for cell in cells if "**1. Zero or not**" in cell.source)
+    assert "The paper prints" in asked.partition("−0.00")[0]
+
+
+def test_more_subjects_cure_the_bias_that_comes_from_people_who_are_rarely_seen():
+    bias = {}
+    for run in recorded("estimator_benchmark", "summary").values():
+        errors = run[run["metric"] == "bias"].set_index("estimator")["value"]
+        bias[run.attrs["parameters"]["n_samples_of_studies"]] = errors.abs()
+    small, large = (bias[size] for size in sorted(bias))
+    assert (large[["ipw-lr", "ipww-lr"]] < 0.7 * small[["ipw-lr", "ipww-lr"]]).all()
+    said = BOOK.notebook("stress_tests").read_text(encoding="utf-8")
+    assert "they cure a bias only where it comes from people who are rarely seen" in said
 
 
 def test_what_recorded_definitions_and_forests_are_worth():

@@ -2,9 +2,11 @@
 
 import re
 
+import nbformat
 import pytest
 
 from lib.book.editions import BOOK
+from lib.ccr.graphs import Chain
 
 VALUES = {
     "n_per_bcc": [[4, 2], [2, 2, 2]],
@@ -101,3 +103,10 @@ def test_a_guess_earns_next_to_nothing_where_the_answer_is_not_told(error_test, 
     for kind, row in shown(error_test[1], "guess").items():
         if kind != "direct":
             assert max(row.values()) < 8, kind
+
+
+def test_an_arm_of_one_component_has_no_rule_along_it_and_the_exercise_says_so():
+    assert not list(Chain([3]).compositions()) and list(Chain([2, 3]).compositions())
+    cells = nbformat.read(BOOK.notebook("worlds_with_numbers"), 4).cells
+    (solution,) = (cell.source for cell in cells if "**2. Two wrongs**" in cell.source)
+    assert "An arm of a single component has no cutpoint" in solution
