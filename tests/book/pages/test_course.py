@@ -6,7 +6,8 @@ import pytest
 
 from lib import ROOT
 from lib.book.editions import BOOK
-from lib.book.parameters import read_notebook
+from lib.book.parameters import read_notebook, read_parameters
+from lib.ccr import generate
 
 COURSE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
 SESSIONS = re.split(r"^## Session ", COURSE, flags=re.MULTILINE)[1:]
@@ -49,6 +50,16 @@ def test_what_is_solved_in_class_is_not_on_the_sheet(session):
     solved = r"^\|.*\(executed/default/(\w+)\.ipynb\).*\(exercise (\d) of the page\)"
     for page, number in re.findall(solved, session, re.MULTILINE):
         assert number not in re.findall(r"\d", dict(LINK.findall(told))[page].split("(")[0])
+
+
+def test_a_language_model_at_home_is_asked_as_many_prompts_as_are_said():
+    names = ("theme", "n_per_bcc", "n_tasks", "n_samples", "least_pns", "seed")
+    given = read_parameters(read_notebook(BOOK.notebook("evaluation"))[1].source)
+    setting = {name: given[name].default for name in names}
+    few = generate(**setting | {"n_tasks": 1, "n_samples": 5})
+    all_of_them = len(few) * setting["n_tasks"] * setting["n_samples"] // 5
+    said = f"make {all_of_them // 1_000} 000 of them; with `-p n_tasks 1 -p n_samples 5` "
+    assert said + f"there are {len(few)}." in COURSE
 
 
 def test_students_who_run_a_program_in_class_have_a_computer():
