@@ -58,7 +58,7 @@ def test_a_language_model_at_home_is_asked_as_many_prompts_as_are_said():
     setting = {name: given[name].default for name in names}
     few = generate(**setting | {"n_tasks": 1, "n_samples": 5})
     all_of_them = len(few) * setting["n_tasks"] * setting["n_samples"] // 5
-    said = f"make {all_of_them // 1_000} 000 of them; with `-p n_tasks 1 -p n_samples 5` "
+    said = f"make {all_of_them // 1_000}\u202f000 of them; with `-p n_tasks 1 -p n_samples 5` "
     assert said + f"there are {len(few)}." in COURSE
 
 
