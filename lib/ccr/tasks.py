@@ -102,7 +102,8 @@ class Task:
     @cached_property
     def questions(self) -> pd.DataFrame:
         """One row a question: the three parts of its key, or its kind, and its text."""
-        numbers = {"task": self.number, "question": np.arange(len(self.asks), dtype=np.int32)}
+        question = np.arange(len(self.asks), dtype=np.int32)
+        numbers = {"task": np.int32(self.number), "question": question}
         if self.n_untold:
             about = {"kind": [one.kind for one in self.asks]}
         else:
@@ -184,7 +185,7 @@ class Task:
 
 def _contexts(task: Task) -> pd.DataFrame:
     row = {
-        "task": task.number,
+        "task": np.int32(task.number),
         "theme": task.story.theme.name,
         "wording": task.story.wording,
         "n_per_bcc": list(task.world.chain.n_per_bcc),
@@ -214,7 +215,7 @@ def _answers(task: Task) -> pd.DataFrame:
 
 def _quantities(task: Task) -> pd.DataFrame:
     frame, names = task.quantities.reset_index(), [node.label for node in task.story.nodes]
-    frame.insert(0, "task", task.number)
+    frame.insert(0, "task", np.int32(task.number))
     for place, end in enumerate(("cause", "effect"), start=3):
         frame.insert(place, f"{end} label", [names[node] for node in frame[end]])
     return frame

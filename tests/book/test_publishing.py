@@ -24,13 +24,13 @@ SETS = [*DATA_SETS, *CONFIGURATIONS]
 #: Rows of the small sets, by version, as a digest. If one differs, a row has changed: raise the
 #: version in `data/income_data_sets.yml` or `data/static_data_sets.yml`, and put the digest here.
 DIGESTS = {
-    ("IncomeSCM-1.0.CATE", "2.0.1"): "389af3b084b7f781",
-    ("IncomeSCM-1.0.CATE-short", "2.0.1"): "77bcabca149d91d8",
-    ("IncomeSCM-1.1.CATE", "2.0.1"): "2aec599c76df1a90",
-    ("clinical_notes_v0", "1.0.2"): "90b6d4c6d585ee88",
-    ("flu_vaccine_v0", "1.0.2"): "7c4dc20974fe8c8f",
-    ("candy_party_v0", "1.0.2"): "45749575297eb080",
-    ("flower_garden_v0", "1.0.2"): "fedb8cf0f7956874",
+    ("IncomeSCM-1.0.CATE", "2.0.2"): "389af3b084b7f781",
+    ("IncomeSCM-1.0.CATE-short", "2.0.2"): "77bcabca149d91d8",
+    ("IncomeSCM-1.1.CATE", "2.0.2"): "2aec599c76df1a90",
+    ("clinical_notes_v0", "1.0.3"): "90b6d4c6d585ee88",
+    ("flu_vaccine_v0", "1.0.3"): "7c4dc20974fe8c8f",
+    ("candy_party_v0", "1.0.3"): "45749575297eb080",
+    ("flower_garden_v0", "1.0.3"): "fedb8cf0f7956874",
 }
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when `datasets` is imported

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from lib.book.publishing import Description, publish
+from lib.ccr.answers import prompt_text
 from lib.ccr.graphs import Chain
 from lib.ccr.static_data_sets import CONFIGURATIONS, described, static_tasks
 from lib.ccr.theme import themes
@@ -60,10 +61,11 @@ def test_the_merges_that_the_card_shows_make_the_prompts(tmp_path):
     told = names["prompts"]
     assert len(told) == len(tasks)
     expected = pd.DataFrame(tasks.prompts())
-    text = told["text_context"] + "\n\n" + told["text_sample"]
-    assert set(zip(text, told["text"], told["answer"], strict=True)) == set(
-        zip(expected["context"], expected["text"], expected["answer"], strict=True)
+    texts = [prompt_text(prompt) for prompt in tasks.prompts()]
+    assert set(zip(told["prompt"], told["answer"], strict=True)) == set(
+        zip(texts, expected["answer"], strict=True)
     )
+    assert len(set(texts)) == len(texts)
 
 
 def test_an_unknown_set_is_an_error():

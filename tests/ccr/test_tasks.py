@@ -203,6 +203,14 @@ def test_parquet_holds_the_tables(tmp_path):
         assert found.map(_plain).equals(expected.map(_plain))
 
 
+@pytest.mark.parametrize("withheld", [0, 0.3])
+def test_tables_are_joined_by_columns_of_one_type(withheld):
+    made = generate("candy_party", n_samples=2, withheld=withheld)
+    tables = [getattr(made, name) for name in TABLES if withheld == 0 or name != "quantities"]
+    for key in ("task", "sample", "question"):
+        assert {table[key].dtype for table in tables if key in table} == {np.dtype("int32")}
+
+
 def test_the_same_tasks_are_the_same_files(tmp_path):
     for name in ("one", "other"):
         generate("candy_party", n_tasks=2, n_samples=5).to_parquet(tmp_path / name)
