@@ -5,7 +5,8 @@ among them, and two interventional ones for every pair, with the cause made true
 P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,8 +28,12 @@ from lib.errors import InputError, check, check_count, check_known, is_count
 from lib.files import AnyPath, atomic_write, write_parquet
 from lib.noise import uniforms
 
-#: A prompt and its answer, see :meth:`Tasks.prompts`.
+#: A prompt and its answer, see :meth:`Tasks.prompts`; and the columns of a table, by name.
 Prompt: TypeAlias = dict[str, Any]
+Columns: TypeAlias = dict[str, Any]
+
+#: Samples that are written at a time: smaller blocks take longer, and compress less.
+BLOCK = 10_000
 
 #: So many worlds are drawn for one task before a floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
@@ -99,16 +104,10 @@ class Task:
         answer = FORMS["answer" if self.n_untold else "yes or no"]
         return [f"{self.story.ask(one)} {answer}" for one in self.asks]
 
-    @cached_property
+    @property
     def questions(self) -> pd.DataFrame:
         """One row a question: the three parts of its key, or its kind, and its text."""
-        question = np.arange(len(self.asks), dtype=np.int32)
-        numbers = {"task": np.int32(self.number), "question": question}
-        if self.n_untold:
-            about = {"kind": [one.kind for one in self.asks]}
-        else:
-            about = dict(zip(("cause", "value", "effect"), self.keys.T, strict=True))
-        return pd.DataFrame(numbers | about | {"text": self.texts})
+        return _frame([self], _questions)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -183,42 +182,61 @@ class Task:
         return uniforms(self.story.seed, name, n=self.n_samples, terms=terms)
 
 
-def _contexts(task: Task) -> pd.DataFrame:
+def _contexts(task: Task) -> Columns:
+    chain, story = task.world.chain, task.story
     row = {
-        "task": np.int32(task.number),
-        "theme": task.story.theme.name,
-        "wording": task.story.wording,
-        "n_per_bcc": list(task.world.chain.n_per_bcc),
-        "bcc_types": list(task.world.chain.bcc_types),
-        "nodes": [node.label for node in task.story.nodes],
-        "edges": [list(edge) for edge in task.world.chain.graph.edges],
-        "cut_tree": list(task.world.chain.cut_tree),
+        "theme": story.theme.name,
+        "wording": story.wording,
+        "n_per_bcc": list(chain.n_per_bcc),
+        "bcc_types": list(chain.bcc_types),
+        "nodes": [node.label for node in story.nodes],
+        "edges": [list(edge) for edge in chain.graph.edges],
+        "cut_tree": list(chain.cut_tree),
         "operators": list(task.world.operators),
         "probabilities": list(task.world.probabilities),
         "attempts": task.attempts,
-        "text": task.story.context,
+        "text": story.context,
     }
-    return pd.DataFrame([row])
+    return {name: [cell] for name, cell in row.items()}
 
 
-def _samples(task: Task) -> pd.DataFrame:
-    numbers = np.arange(task.n_samples, dtype=np.int32)
-    return pd.DataFrame({"task": np.int32(task.number), "sample": numbers, "text": task.samples})
+def _samples(task: Task) -> Columns:
+    return {"sample": np.arange(task.n_samples, dtype=np.int32), "text": task.samples}
 
 
-def _answers(task: Task) -> pd.DataFrame:
+def _questions(task: Task) -> Columns:
+    about: Columns = {"kind": [one.kind for one in task.asks]}
+    if not task.n_untold:
+        about = dict(zip(("cause", "value", "effect"), task.keys.T, strict=True))
+    return {"question": np.arange(len(task.asks), dtype=np.int32), **about, "text": task.texts}
+
+
+def _answers(task: Task) -> Columns:
     asked = task.asked
     question, sample = (numbers.astype(np.int32) for numbers in np.nonzero(asked))
-    columns = {"sample": sample, "question": question, "answer": task.truth[asked]}
-    return pd.DataFrame({"task": np.int32(task.number), **columns})
+    return {"sample": sample, "question": question, "answer": task.truth[asked]}
 
 
-def _quantities(task: Task) -> pd.DataFrame:
-    frame, names = task.quantities.reset_index(), [node.label for node in task.story.nodes]
-    frame.insert(0, "task", np.int32(task.number))
-    for place, end in enumerate(("cause", "effect"), start=3):
-        frame.insert(place, f"{end} label", [names[node] for node in frame[end]])
-    return frame
+def _quantities(task: Task) -> Columns:
+    found, labels = task.quantities, [node.label for node in task.story.nodes]
+    ends = dict(zip(found.index.names, np.array([*found.index]).T, strict=True))
+    told = {f"{end} label": [labels[node] for node in nodes] for end, nodes in ends.items()}
+    return ends | told | {name: column.to_numpy() for name, column in found.items()}
+
+
+def _frame(tasks: Iterable[Task], of_task: Callable[[Task], Columns]) -> pd.DataFrame:
+    """Return the columns of all tasks, one task below another, after the number of the task."""
+    parts = []
+    for task in tasks:
+        columns = of_task(task)
+        n_rows = len(next(iter(columns.values())))
+        parts.append({"task": np.full(n_rows, task.number, dtype=np.int32), **columns})
+
+    def joined(cells: list[Any]) -> Any:
+        of_numbers = isinstance(cells[0], np.ndarray)
+        return np.concatenate(cells) if of_numbers else [*itertools.chain(*cells)]
+
+    return pd.DataFrame({name: joined([part[name] for part in parts]) for name in parts[0]})
 
 
 def _told(task: Task) -> list[str]:
@@ -267,19 +285,19 @@ def _flat(tasks: Sequence[Task], values: dict[str, int]) -> pd.DataFrame:
     return pd.DataFrame({name: column([row[name] for row in rows]) for name in rows[0]})
 
 
-#: The normalised tables, each made of one task at a time.
-TABLES: dict[str, Callable[[Task], pd.DataFrame]] = {
+#: The normalised tables, each made of the columns of one task after another.
+TABLES: dict[str, Callable[[Task], Columns]] = {
     "contexts": _contexts,
     "samples": _samples,
-    "questions": lambda task: task.questions,
+    "questions": _questions,
     "answers": _answers,
     "quantities": _quantities,
 }
 
 
-def _table(of_task: Callable[[Task], pd.DataFrame]) -> Any:
-    """Return a property of tasks: the tables of all, one below another."""
-    return cached_property(lambda self: pd.concat(map(of_task, self.tasks), ignore_index=True))
+def _table(of_task: Callable[[Task], Columns]) -> Any:
+    """Return a property of tasks: a table of them all."""
+    return cached_property(lambda self: _frame(self.tasks, of_task))
 
 
 @dataclass(frozen=True)
@@ -337,18 +355,18 @@ class Tasks:
                 }
 
     def to_parquet(self, folder: AnyPath) -> Path:
-        """Write the five tables as Parquet, with one task in memory; they appear all at once.
+        """Write the five tables as Parquet, some tasks at a time; they appear all at once.
 
         An earlier set in that folder is replaced, with what was published of it.
         """
         files = [*(f"{name}.parquet" for name in TABLES), "README.md", "croissant.json"]
         files += ["DATASHEET.md", "csv"]
         with atomic_write(folder, files) as beside:
+            size = BLOCK // max(task.n_samples for task in self.tasks) or 1
+            blocks = [self.tasks[low : low + size] for low in range(0, len(self.tasks), size)]
             for name, of_task in TABLES.items():
-                size = 1 if name in ("samples", "answers") else 100  # tasks a block: few rows each
-                blocks = (self.tasks[low : low + size] for low in range(0, len(self.tasks), size))
                 # A copy of each task: it goes, and with it all that was computed of it.
-                frames = (pd.concat(of_task(replace(task)) for task in block) for block in blocks)
+                frames = (_frame(map(replace, block), of_task) for block in blocks)
                 write_parquet(beside / f"{name}.parquet", frames, compression="zstd")
         return Path(folder)
 

@@ -27,10 +27,10 @@ DIGESTS = {
     ("IncomeSCM-1.0.CATE", "2.0.2"): "389af3b084b7f781",
     ("IncomeSCM-1.0.CATE-short", "2.0.2"): "77bcabca149d91d8",
     ("IncomeSCM-1.1.CATE", "2.0.2"): "2aec599c76df1a90",
-    ("clinical_notes_v0", "1.0.3"): "90b6d4c6d585ee88",
-    ("flu_vaccine_v0", "1.0.3"): "7c4dc20974fe8c8f",
-    ("candy_party_v0", "1.0.3"): "45749575297eb080",
-    ("flower_garden_v0", "1.0.3"): "fedb8cf0f7956874",
+    ("clinical_notes_v0", "1.0.4"): "90b6d4c6d585ee88",
+    ("flu_vaccine_v0", "1.0.4"): "7c4dc20974fe8c8f",
+    ("candy_party_v0", "1.0.4"): "45749575297eb080",
+    ("flower_garden_v0", "1.0.4"): "fedb8cf0f7956874",
 }
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when `datasets` is imported
