@@ -72,7 +72,9 @@ def uniforms(
         words = philox.random_raw(skipped + n)[skipped:]
         # 52 bits, not 53: with 53 the largest midpoint would round up to 1. As those after the
         # point of a float they give a number from 1 to 2, and no conversion is needed.
-        noise[term] = (words >> 12 | ONE).view(float) - (1 - 2.0**-53)
+        words >>= 12
+        words |= ONE
+        np.subtract(words.view(float), 1 - 2.0**-53, out=noise[term])
     return noise
 
 

@@ -32,11 +32,13 @@ from lib.scm.mechanisms import (
     MultinomialVariable,
     Parents,
     Probability,
+    State,
     ZeroOrGaussianRegressionSampler,
     bounded,
     is_level,
     named,
     normalised,
+    of_rows,
     stay_or_redraw,
 )
 
@@ -353,15 +355,17 @@ class IncomeSampler(Mechanism):
         """Return all parents but studies, whose effect is designed by hand."""
         return [cause for cause in causes if cause != "studies"]
 
-    def predict(self, parents: Parents) -> np.ndarray:
+    def predict(self, parents: State) -> np.ndarray:
         """Return the forest's probability of an income above $50 000, shape (n,)."""
         return self.is_rich_(parents)[0, :]
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        level = np.floor(self._square(self.predict(parents), noise[0]) * self.scale_)
-        tail = np.where(level > 0, _tail().ppf(noise[1]), 0.0)
-        income = level * (1 - self.root_brier_) + tail * self.largest_ * self.root_brier_
         paid = _by_level(parents["studies"], PAID, 1.0) * (parents["workclass"] != "Without-pay")
+        income, earns = np.zeros(len(paid)), paid > 0  # of others, the forest need not be asked
+        predicted = self.predict(of_rows(parents, earns))
+        level = np.floor(self._square(predicted, noise[0, earns]) * self.scale_)
+        tail = np.where(level > 0, _tail().ppf(noise[1, earns]), 0.0)
+        income[earns] = level * (1 - self.root_brier_) + tail * self.largest_ * self.root_brier_
         return np.asarray(np.round(income * paid))
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:

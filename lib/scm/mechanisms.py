@@ -350,7 +350,7 @@ class Features:
         order = np.lexsort(columns[::-1])
         ordered = [column[order] for column in columns]
         differs = np.any([column[1:] != column[:-1] for column in ordered], axis=0)
-        first = np.append(True, differs)  # of its profile, in this order
+        first = np.append(True, differs)[: len(order)]  # of its profile, in this order
         place = np.empty(len(order), dtype=int)
         place[order] = first.cumsum() - 1
         return order[first], place
@@ -398,9 +398,11 @@ class Learned:
         # To the last bit scikit-learn's, without its checks and its threads for every tree.
         trees = [tree.tree_ for tree in self.estimator.estimators_]
         # What shares leaves in three trees shares most of its way through the others, too.
-        order = np.lexsort([tree.apply(matrix) for tree in trees[:3]])
+        leaves = [tree.apply(matrix) for tree in trees[:3]]
+        order = np.lexsort(leaves)
         matrix = matrix[order]
-        sums = sum(tree.predict(matrix) for tree in trees)
+        found = (tree.value[leaf[order], 0] for tree, leaf in zip(trees, leaves, strict=False))
+        sums = sum((tree.predict(matrix) for tree in trees[3:]), sum(found))
         means: np.ndarray = np.empty_like(sums)
         means[order] = sums / len(trees)
         return means
