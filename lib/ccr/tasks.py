@@ -107,7 +107,7 @@ class Task:
     @property
     def questions(self) -> pd.DataFrame:
         """One row a question: the three parts of its key, or its kind, and its text."""
-        return _frame([self], _questions)
+        return _frame([_questions(self)])
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -197,46 +197,51 @@ def _contexts(task: Task) -> Columns:
         "attempts": task.attempts,
         "text": story.context,
     }
-    return {name: [cell] for name, cell in row.items()}
+    return {"task": np.int32(task.number)} | {name: [cell] for name, cell in row.items()}
 
 
 def _samples(task: Task) -> Columns:
-    return {"sample": np.arange(task.n_samples, dtype=np.int32), "text": task.samples}
+    numbers = np.arange(task.n_samples, dtype=np.int32)
+    return {"task": np.int32(task.number), "sample": numbers, "text": task.samples}
 
 
 def _questions(task: Task) -> Columns:
     about: Columns = {"kind": [one.kind for one in task.asks]}
     if not task.n_untold:
         about = dict(zip(("cause", "value", "effect"), task.keys.T, strict=True))
-    return {"question": np.arange(len(task.asks), dtype=np.int32), **about, "text": task.texts}
+    numbers = {"task": np.int32(task.number), "question": np.arange(len(task.asks), dtype=np.int32)}
+    return numbers | about | {"text": task.texts}
 
 
 def _answers(task: Task) -> Columns:
     asked = task.asked
     question, sample = (numbers.astype(np.int32) for numbers in np.nonzero(asked))
-    return {"sample": sample, "question": question, "answer": task.truth[asked]}
+    columns = {"sample": sample, "question": question, "answer": task.truth[asked]}
+    return {"task": np.int32(task.number)} | columns
 
 
 def _quantities(task: Task) -> Columns:
     found, labels = task.quantities, [node.label for node in task.story.nodes]
     ends = dict(zip(found.index.names, np.array([*found.index]).T, strict=True))
     told = {f"{end} label": [labels[node] for node in nodes] for end, nodes in ends.items()}
-    return ends | told | {name: column.to_numpy() for name, column in found.items()}
+    columns = ends | told | {name: column.to_numpy() for name, column in found.items()}
+    return {"task": np.int32(task.number)} | columns
 
 
-def _frame(tasks: Iterable[Task], of_task: Callable[[Task], Columns]) -> pd.DataFrame:
-    """Return the columns of all tasks, one task below another, after the number of the task."""
-    parts = []
-    for task in tasks:
-        columns = of_task(task)
-        n_rows = len(next(iter(columns.values())))
-        parts.append({"task": np.full(n_rows, task.number, dtype=np.int32), **columns})
+def _frame(parts: Iterable[Columns]) -> pd.DataFrame:
+    """Put columns below each other; what is not one cell a row is said of every row of a part."""
+    parts = list(parts)
+    n = [next(len(cells) for cells in part.values() if not np.isscalar(cells)) for part in parts]
 
-    def joined(cells: list[Any]) -> Any:
-        of_numbers = isinstance(cells[0], np.ndarray)
-        return np.concatenate(cells) if of_numbers else [*itertools.chain(*cells)]
+    def column(cells: list[Any]) -> Any:
+        if isinstance(cells[0], list):
+            return [*itertools.chain(*cells)]
+        if isinstance(cells[0], pd.Series):
+            return pd.concat(cells).array  # long texts are referred to, not copied
+        whole = isinstance(cells[0], np.ndarray)
+        return np.concatenate(cells) if whole else pd.Series(np.array(cells)).array.repeat(n)
 
-    return pd.DataFrame({name: joined([part[name] for part in parts]) for name in parts[0]})
+    return pd.DataFrame({name: column([part[name] for part in parts]) for name in parts[0]})
 
 
 def _told(task: Task) -> list[str]:
@@ -244,8 +249,8 @@ def _told(task: Task) -> list[str]:
     return [f"{context}\n\n{sample}" for sample in task.samples]
 
 
-def _rows(task: Task, values: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield a row a question, or pair of them: each cell is of all samples, or one a sample."""
+def _rows(task: Task, values: dict[str, int]) -> Iterator[Columns]:
+    """Yield the rows of a question, or of a pair of them, one a sample."""
     label, told = [node.label for node in task.story.nodes], pd.Series(_told(task))
     asked = [np.flatnonzero(task.keys[:, 1] == value) for value in values.values()]
     for pair in np.transpose(asked):
@@ -272,17 +277,7 @@ def _flat(tasks: Sequence[Task], values: dict[str, int]) -> pd.DataFrame:
 
     Those with one value, and their answers, stand in columns of the ending that maps to it.
     """
-    rows = [row for task in tasks for row in _rows(task, values)]
-    n = [len(row["Sample ID"]) for row in rows]
-
-    def column(cells: list[Any]) -> Any:
-        if isinstance(cells[0], np.ndarray):
-            return np.concatenate(cells)
-        if isinstance(cells[0], pd.Series):
-            return pd.concat(cells).array  # long texts are referred to, not copied
-        return pd.Series(cells).array.repeat(n)
-
-    return pd.DataFrame({name: column([row[name] for row in rows]) for name in rows[0]})
+    return _frame(row for task in tasks for row in _rows(task, values))
 
 
 #: The normalised tables, each made of the columns of one task after another.
@@ -297,7 +292,7 @@ TABLES: dict[str, Callable[[Task], Columns]] = {
 
 def _table(of_task: Callable[[Task], Columns]) -> Any:
     """Return a property of tasks: a table of them all."""
-    return cached_property(lambda self: _frame(self.tasks, of_task))
+    return cached_property(lambda self: _frame(map(of_task, self.tasks)))
 
 
 @dataclass(frozen=True)
@@ -366,7 +361,7 @@ class Tasks:
             blocks = [self.tasks[low : low + size] for low in range(0, len(self.tasks), size)]
             for name, of_task in TABLES.items():
                 # A copy of each task: it goes, and with it all that was computed of it.
-                frames = (_frame(map(replace, block), of_task) for block in blocks)
+                frames = (_frame(of_task(replace(task)) for task in block) for block in blocks)
                 write_parquet(beside / f"{name}.parquet", frames, compression="zstd")
         return Path(folder)
 
