@@ -655,6 +655,16 @@ def test_paper_has_what_sliders_say_and_where_links_lead(fresh, address):
         assert link.get_attribute("href") in said
 
 
+@pytest.mark.parametrize("name", ["glossary", "reference_scm"])
+def test_no_page_of_paper_ends_between_a_word_and_its_definition(window, address, name):
+    with opened(window, f"{address}/{name}.html", address) as (page, _):
+        page.emulate_media(media="print")
+        styles = page.locator("article :is(dt, h2)").evaluate_all(
+            "all => all.map(one => getComputedStyle(one).breakAfter)"
+        )
+        assert len(styles) > 30 and set(styles) == {"avoid"}
+
+
 def test_the_box_writes_the_command_for_other_values(fresh, address):
     with opened(fresh, f"{address}/worlds.html", address) as (page, troubles):
         page.locator("details.rerun summary").first.click()
