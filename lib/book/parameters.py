@@ -53,8 +53,8 @@ class _Loader(yaml.SafeLoader):
     """Reads numbers as Python does: for YAML 1.1, 010 is 8 and 1:30 is 90."""
 
 
-for kind in ("int", "float"):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{kind}", lambda _, one: ast.literal_eval(one.value))
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, one: int(one.value))
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, one: float(one.value))
 
 
 @dataclass(frozen=True)

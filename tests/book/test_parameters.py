@@ -82,6 +82,9 @@ def test_a_cell_that_breaks_the_rules_is_refused(source, message):
         ("int", "10_000", 10_000),
         ("int", "10000", 10_000),
         ("int", "-3", -3),
+        ("int", "010", 10),
+        ("float", "-010", -10.0),
+        ("list[int]", "[010, 2]", [10, 2]),
         ("float", "3", 3.0),
         ("float", "1e-3", 0.001),
         ("bool", "true", True),
@@ -194,7 +197,7 @@ def test_text_that_fits_no_reading_is_shown_as_typed():
         Parameter("x", "int", 0).parse("ten")
 
 
-@pytest.mark.parametrize("number", ["010", "-07", "1:30", "1:30.5", "1__0"])
+@pytest.mark.parametrize("number", ["1:30", "1:30.5", "1__0"])
 @pytest.mark.parametrize("kind", ["int", "float"])
 def test_what_is_a_number_in_yaml_alone_is_refused(kind, number):
     for annotation, text in ((kind, number), (f"list[{kind}]", f"[{number}, 2]")):
