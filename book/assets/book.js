@@ -45,6 +45,12 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
+// A browser that goes back to a page puts into its fields what was typed there, and tells nobody.
+addEventListener("pageshow", () => {
+  for (const field of document.querySelectorAll("form.rerun input, figure.explorable input"))
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+});
+
 // Who reads in the dark prints in the light.
 const root = document.documentElement;
 let theme;

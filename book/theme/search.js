@@ -10,12 +10,18 @@
     return made;
   };
 
-  /* What a word looks like on a page: 40919 also as 40,919 or 40 919, and a word in its forms. */
+  /* Letters without their accents, each in its place: who looks for Huyuk finds Hüyük. */
+  const plain = text => text.replace(/[\u00c0-\u1eff]/g, letter => letter.normalize("NFD")[0]);
+
+  /* What a word looks like on a page: 40919 also as 40,919, 40 919 or 40_919, a word in its forms,
+     and a sign as it is. */
   const stemmer = new Stemmer();
   const pattern = word => {
+    if (!/[\p{L}\p{N}_]/u.test(word)) return word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     if (/^\d[\d.]*$/.test(word)) {
-      const number = word.replace(/\B(?=(\d{3})+(?!\d))(?<!\..*)/g, "(?:,|\\{,\\}|\\s)?");
-      return `(?<![\\d.]|\\d[,\\u202f])${number.replace(/\.(?=\d)/g, "\\.")}(?!\\u202f?\\d)`;
+      const [gap, group] = ["(?:,|\\{,\\}|_|\\s)?", "(?:[,_\\u202f]|\\{,\\})"];
+      const number = word.replace(/\B(?=(\d{3})+(?!\d))(?<!\..*)/g, gap).replace(/\.(?=\d)/g, "\\.");
+      return `(?<![\\d.]|\\d${group})${number}(?!\\d|${group}\\d{3})`;
     }
     let root = stemmer.stemWord(word);
     // Three letters are an abbreviation more often than a root: ATE, not ated.
@@ -24,18 +30,25 @@
     else while (!word.startsWith(root)) root = root.slice(0, -1);
     return `(?<![\\p{L}\\p{N}])${root.replaceAll(".", "\\.")}[\\p{L}\\p{N}]*`;
   };
-  const joined = query.toLowerCase().replace(
-    /(?<![\d.])\d{1,3}(?:[,\s]\d{3})+(?!\d)/g, number => number.replace(/\D/g, ""));
-  const all = joined.match(/[\p{L}\p{N}_]+(?:\.[\p{L}\p{N}_]+)*/gu) ?? [];
+  const joined = plain(query.normalize("NFC").toLowerCase()).replace(
+    /(?<![\p{L}\d._])\d{1,3}(?:[,_\s]\d{3})+(?!\d)/gu, number => number.replace(/\D/g, ""));
+  const all = joined.match(/[\p{L}\p{N}_]+(?:\.[\p{L}\p{N}_]+)*/gu) ?? joined.match(/\S+/g) ?? [];
   const telling = all.filter(word => !stopwords.includes(word));
   const words = (telling.length ? telling : all).map(pattern);
   const phrase = all.map(pattern).join("[^\\p{L}\\p{N}]{1,3}");
-  const count = (text, sought) => [...text.matchAll(new RegExp(sought, "giu"))].length;
+  const hits = (text, sought) => [...plain(text).matchAll(new RegExp(sought, "giu"))];
+  const count = (text, sought) => hits(text, sought).length;
 
-  const marked = text => text.split(new RegExp(`(${[phrase, ...words].join("|")})`, "iu"))
-    .map((piece, index) => (index % 2 ? element("mark", piece) : piece));
+  const marked = text => {
+    const ends = hits(text, [phrase, ...words].join("|"))
+      .flatMap(({0: hit, index}) => [index, index + hit.length]);
+    return [0, ...ends].map((start, place) => {
+      const piece = text.slice(start, ends[place]);
+      return place % 2 ? element("mark", piece) : piece;
+    });
+  };
   const excerpt = text => {
-    const at = [phrase, ...words].map(sought => text.search(new RegExp(sought, "iu")));
+    const at = [phrase, ...words].map(sought => hits(text, sought)[0]?.index ?? -1);
     const start = text.lastIndexOf(" ", Math.max(0, at.find(one => one >= 0) - 90) || 0) + 1;
     const end = text.indexOf(" ", start + 240);
     return [
@@ -43,10 +56,10 @@
   };
   const worth = ({anchor, heading, text}) => {
     const weight = anchor.startsWith("term-") ? 24 : 8; // where a word is explained comes first
-    const hits = words.map(
+    const each = words.map(
       word => weight * count(heading, word) + Math.log2(1 + count(text, word)));
     const together = weight * count(heading, phrase) + 2 * Math.log2(1 + count(text, phrase));
-    return hits.every(hit => hit > 0) || together ? hits.reduce((a, b) => a + b, together) : 0;
+    return each.every(hit => hit > 0) || together ? each.reduce((a, b) => a + b, together) : 0;
   };
 
   const field = [...document.querySelectorAll("input[name=q]")].at(-1); // the first is a dialog's

@@ -49,6 +49,14 @@ def _type(node: ast.expr) -> Any:
     raise ValueError
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads numbers as Python does: for YAML 1.1, 010 is 8 and 1:30 is 90."""
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, one: int(one.value))
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, one: float(one.value))
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter: its name, the type as written, its default, its comment, and its lines."""
@@ -82,15 +90,21 @@ class Parameter:
         as JSON or YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
         """
         # What JSON says, YAML 1.1 may read otherwise: its 1e-9 is a text.
-        readers = ast.literal_eval, json.loads, yaml.safe_load
+        readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, _Loader)
         for read in () if self.annotation == "str" else readers:
             with contextlib.suppress(Exception):  # of many kinds, all of which say: not so written
                 return self.check(read(text))
         return self.check(text)
 
     def typed(self, value: Any) -> str:
-        """Write a value as :meth:`parse` reads it: in quotes if need be, as 5 of `int | str`."""
-        text = as_typed(value)
+        """Write a value the way one types it on the command line: text as it is, lists as JSON.
+
+        As :meth:`parse` reads it: in quotes if need be, as 5 of `int | str`.
+        """
+        text = value if isinstance(value, str) else as_source(value)
+        if isinstance(value, list):
+            # Whose double quotes a shell leaves as they are, within single ones.
+            text = json.dumps(value, ensure_ascii=False)
         return text if self.parse(text) == value else as_source(value)
 
     def line(self, value: Any) -> str:
@@ -102,15 +116,6 @@ class Parameter:
 def as_source(value: Any) -> str:
     """Write a value the way the notebooks do: `50_000`, `0.5`, `'Full-time studies'`."""
     return f"{value:_}" if type(value) is int and abs(value) >= 10_000 else repr(value)
-
-
-def as_typed(value: Any) -> str:
-    """Write a value the way one types it on the command line: text as it is, lists as JSON."""
-    if not isinstance(value, list):
-        return value if isinstance(value, str) else as_source(value)
-    # Whose double quotes a shell leaves as they are, within single ones.
-    text = json.dumps(value, ensure_ascii=False)
-    return text if json.loads(text) == value else as_source(value)
 
 
 def read_parameters(source: str) -> dict[str, Parameter]:

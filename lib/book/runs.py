@@ -17,7 +17,7 @@ import pandas as pd
 
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
-from lib.book.parameters import as_source, as_typed, read_notebook
+from lib.book.parameters import as_source, read_notebook
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale, worker_count
 from lib.errors import check, check_known
@@ -88,18 +88,18 @@ def sweep(
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
     check_size(math.prod(map(len, grid.values())))
-    workers = worker_count(workers)
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         run = Run(source, values=point, book=book, as_text=True)
         runs[run.page] = run  # once, where two texts are one value
-    problems = execute([run for run in runs.values() if why_stale(run)], workers)
+    problems = execute([run for run in runs.values() if why_stale(run)], worker_count(workers))
     rows = []
     for record in (read_record(run.record) or {} for run in runs.values() if not why_stale(run)):
         given = {name: record["parameters"][name] for name in grid}
         # A bool counts as a number in Python, and is none on an axis.
-        plain = {k: v if type(v) in (float, int) else as_typed(v) for k, v in given.items()}
+        typed = {k: run.parameters[k].typed(v) for k, v in given.items()}
+        plain = {k: v if type(v) in (float, int) else typed[k] for k, v in given.items()}
         rows += [{**plain, "number": name, **found} for name, found in record["numbers"].items()]
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]

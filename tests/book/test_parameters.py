@@ -11,7 +11,6 @@ import pytest
 from lib.book.parameters import (
     Parameter,
     as_source,
-    as_typed,
     checked,
     read_parameters,
     with_values,
@@ -83,6 +82,9 @@ def test_a_cell_that_breaks_the_rules_is_refused(source, message):
         ("int", "10_000", 10_000),
         ("int", "10000", 10_000),
         ("int", "-3", -3),
+        ("int", "010", 10),
+        ("float", "-010", -10.0),
+        ("list[int]", "[010, 2]", [10, 2]),
         ("float", "3", 3.0),
         ("float", "1e-3", 0.001),
         ("bool", "true", True),
@@ -195,6 +197,15 @@ def test_text_that_fits_no_reading_is_shown_as_typed():
         Parameter("x", "int", 0).parse("ten")
 
 
+@pytest.mark.parametrize("number", ["1:30", "1:30.5", "1__0"])
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_what_is_a_number_in_yaml_alone_is_refused(kind, number):
+    for annotation, text in ((kind, number), (f"list[{kind}]", f"[{number}, 2]")):
+        with pytest.raises(InputError, match=r"parameter 'x' is '.*': expected "):
+            Parameter("x", annotation, 0).parse(text)
+    assert Parameter("x", f"{kind} | str", 0).parse(number) == number
+
+
 def test_given_values_join_the_defaults():
     parameters = read_parameters(CELL)
     values = checked(parameters, {"share": 1, "n_samples": 50})
@@ -278,9 +289,11 @@ def test_thousands_are_apart_in_numbers_of_five_digits():
     ],
 )
 def test_a_list_as_typed_is_read_as_the_list(value):
-    assert Parameter("levels", "list", []).parse(as_typed(value)) == value
+    levels = Parameter("levels", "list", [])
+    assert levels.parse(levels.typed(value)) == value
 
 
 def test_a_list_is_typed_without_quotes_within_quotes():
-    typed = shlex.join(["-p", "levels", as_typed(["ipw-lr", "Étude du soir"])])
+    levels = Parameter("levels", "list[str]", [])
+    typed = shlex.join(["-p", "levels", levels.typed(["ipw-lr", "Étude du soir"])])
     assert typed == """-p levels '["ipw-lr", "Étude du soir"]'"""

@@ -40,6 +40,7 @@ Coast
 =====
 
 The ATE of n_samples lamps. The lamp.north module: :math:`N = 50{,}000`.
+Is n = 1_000 naive? A café earns 7 ± 2.
 
 .. raw:: html
 
@@ -144,6 +145,11 @@ def page(browser):
         ("$40919", ["40\u202f919"]),
         ("1250", ["1,250"]),
         ("50000", ["50{,}000"]),
+        ("1000", ["1_000"]),
+        ("1_000", ["1_000"]),
+        ("1_250", ["1,250"]),
+        ("000", None),
+        ("50", None),
         ("250", None),  # a part of a number
         ("919", None),
         ("0.05", ["0.05"]),
@@ -155,6 +161,12 @@ def page(browser):
         ("samples", ["samples"]),
         ("sea zebra", None),
         ("the dollars", ["dollars"]),
+        ("cafe", ["café"]),
+        ("café", ["café"]),
+        ("cafe\N{COMBINING ACUTE ACCENT}", ["café"]),
+        ("naïve", ["naive"]),
+        ("±", ["±"]),
+        ("?", ["?"]),
         ("[(", None),
         ("<b>sea</b>", None),
     ],

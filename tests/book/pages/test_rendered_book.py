@@ -655,6 +655,16 @@ def test_paper_has_what_sliders_say_and_where_links_lead(fresh, address):
         assert link.get_attribute("href") in said
 
 
+@pytest.mark.parametrize("name", ["glossary", "reference_scm"])
+def test_no_page_of_paper_ends_between_a_word_and_its_definition(window, address, name):
+    with opened(window, f"{address}/{name}.html", address) as (page, _):
+        page.emulate_media(media="print")
+        styles = page.locator("article :is(dt, h2)").evaluate_all(
+            "all => all.map(one => getComputedStyle(one).breakAfter)"
+        )
+        assert len(styles) > 30 and set(styles) == {"avoid"}
+
+
 def test_the_box_writes_the_command_for_other_values(fresh, address):
     with opened(fresh, f"{address}/worlds.html", address) as (page, troubles):
         page.locator("details.rerun summary").first.click()
@@ -670,6 +680,34 @@ def test_the_box_writes_the_command_for_other_values(fresh, address):
             file = RENDERED / link.get_attribute("href")
             nbformat.validate(nbformat.read(file, 4))
         assert troubles == []
+
+
+def test_who_goes_back_finds_the_command_and_the_figure_of_what_was_typed(fresh, address):
+    with opened(fresh, f"{address}/worlds.html", address) as (page, troubles):
+        page.locator("details.rerun summary").first.click()
+        page.locator("input[name=horizon]").fill("4")
+        command = page.locator("pre.command").text_content()
+        page.goto(f"{address}/explorables.html")
+        page.locator("input[name=support]").fill("20000")
+        said = page.locator("[data-explorable=confounding] output").text_content()
+        page.goto(f"{address}/introduction.html")
+        page.go_back(wait_until="networkidle")
+        assert page.locator("input[name=support]").input_value() == "20000"
+        assert page.locator("[data-explorable=confounding] output").text_content() == said
+        page.go_back(wait_until="networkidle")
+        assert page.locator("input[name=horizon]").input_value() == "4"
+        assert page.locator("pre.command").text_content() == command
+        assert "-p horizon 4" in command and troubles == []
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_long_defaults_make_no_towers_in_the_box(window, address, width):
+    with opened(window, f"{address}/estimator_benchmark.html", address) as (page, _):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.locator("details.rerun summary").first.click()
+        rows = page.locator("form.rerun tbody tr")
+        heights = rows.evaluate_all("all => all.map(row => row.getBoundingClientRect().height)")
+        assert len(heights) == 10 and max(heights) < 200
 
 
 def test_a_click_sorts_a_table_by_its_numbers(fresh, runs):
