@@ -69,9 +69,16 @@ RARE = 12
 FOLDS = 5
 
 
-def decided(regime: Any, k: int) -> Any:
-    """Return what a regime says at decision k, from 0: its level, or its rule."""
-    return regime[k] if isinstance(regime, Sequence) and not isinstance(regime, str) else regime
+def decided(regimes: Mapping[str, Any], decisions: Sequence[int]) -> dict[str, dict[int, Any]]:
+    """Return what each regime says at each step of a decision: a level, or a rule."""
+    found = {}
+    for name, said in regimes.items():
+        each = isinstance(said, Sequence) and not isinstance(said, str)
+        plan = list(said) if each else [said] * len(decisions)
+        rule = f"regime {name!r} must be one for all decisions, or as many as there are"
+        check(len(plan) == len(decisions), f"{rule}, {len(decisions)}", len(plan))
+        found[name] = dict(zip(decisions, plan, strict=True))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +128,7 @@ class Panel:
         check(self.treatment not in today, "adjustment must not hold what is decided", today)
         decisions = [*self.decisions]
         check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
+        plans = decided(self.regimes, decisions)
         steps = dict(list(self.table.set_index("subject").groupby("t")))
         last = steps[max(steps)]
         rule = "a panel must have every subject once at every step, in one order"
@@ -128,7 +136,7 @@ class Panel:
         check(once, rule, len(self.table))
         levels = self.table[self.treatment].astype("category").cat.categories
         states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
-        for k, t in enumerate(self.decisions):
+        for t in decisions:
             for step in (t - 1, t):
                 check_known("step", step, steps)
             now, before = steps[t][today], steps[t - 1][past]
@@ -138,17 +146,16 @@ class Panel:
             check(not absent.any(), rule, absent.index[absent].tolist())
             states.append(_numbers(state))
             taken.append(levels.get_indexer(steps[t][self.treatment]))
-            for name, regime in self.regimes.items():
+            for name, plan in plans.items():
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):
-                    what = decided(regime, k)
-                    what = what(now, before) if callable(what) else what
+                    what = plan[t](now, before) if callable(plan[t]) else plan[t]
                     if isinstance(what, pd.Series) and {*what.index} == {*now.index}:
                         what = what.loc[now.index]  # by subject, as simulators do
                     what = np.asarray(what, dtype=object)
                 said[name].append(levels.get_indexer(np.broadcast_to(what, len(last))))
                 check(not (said[name][-1] < 0).any(), f"regime {name!r} must name levels", what)
         histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
-        likely = [steps[t].get("propensity") for t in self.decisions]
+        likely = [steps[t].get("propensity") for t in decisions]
         vars(self).update(levels=levels, states=states, histories=histories)
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})
         vars(self).update(outcomes=last[self.outcome].to_numpy(float), likely=likely)

@@ -54,6 +54,7 @@ def draw_panels(
     Income is read at the last step, `horizon - 1`; a share `own` decides for itself.
     """
     check(0 <= own <= 1, "own must be a share", own)
+    decided(regimes, decisions)  # refused here, and not once a world is drawn
 
     def policy(now: pd.DataFrame, before: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
         by_lot = own + (1 - own) * lottery(now, before).cumsum(axis=1)[:, :-1]
@@ -82,9 +83,8 @@ def true_values(
 ) -> pd.DataFrame:
     """Carry regimes out: `value`, and `gain` over the first, with standard errors (US dollars)."""
     incomes = {}
-    for name, regime in regimes.items():
-        do = {"studies": {t: decided(regime, k) for k, t in enumerate(decisions)}}
-        world = simulator.sample(n, horizon, seed, do)
+    for name, plan in decided(regimes, decisions).items():
+        world = simulator.sample(n, horizon, seed, {"studies": plan})
         incomes[name] = world["income"].to_numpy()[horizon - 1 :: horizon]
     values = pd.DataFrame(incomes)
     gains = values.sub(values.iloc[:, 0], axis=0)

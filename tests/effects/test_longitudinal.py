@@ -344,9 +344,13 @@ def test_intervals_cover_in_the_world_that_can_be_counted():
 
 
 def test_rules_and_sequences_say_what_to_do():
-    assert decided(["yes", "no"], 0) == "yes"
-    assert decided(("yes", without_job), 1) is without_job
-    assert decided("yes", 1) == "yes"
+    plans = {"a": ["yes", "no"], "b": ("yes", without_job), "c": "yes", "d": without_job}
+    assert decided(plans, [1, 3]) == {
+        "a": {1: "yes", 3: "no"},
+        "b": {1: "yes", 3: without_job},
+        "c": {1: "yes", 3: "yes"},
+        "d": {1: without_job, 3: without_job},
+    }
 
 
 @pytest.mark.parametrize(
@@ -354,6 +358,11 @@ def test_rules_and_sequences_say_what_to_do():
     [
         ({"regimes": {"never": "no", "other": "perhaps"}}, "regime 'other' must name levels"),
         ({"regimes": {"a": "no", "b": lambda now, before: now["pay"]}}, "regime 'b' at step 1"),
+        (
+            {"regimes": {"a": "no", "b": ["no"]}},
+            "'b' must be one for all .* as there are, 2: found 1",
+        ),
+        ({"regimes": {"a": ("no",) * 3}}, "'a' must be one for all .* as there are, 2: found 3"),
         ({"decisions": [0, 1]}, "step -1 is unknown"),
         ({"treatment": "work"}, "column of the panel 'work' is unknown"),
         ({"adjustment": ["job", "pay"]}, "column of the panel 'pay' is unknown"),

@@ -158,3 +158,12 @@ def test_lottery_prefers_studies_after_a_low_income_and_with_less_education():
 def test_what_is_no_share_or_no_number_of_panels_is_refused(simulator, broken, rule):
     with pytest.raises(InputError, match=rule):
         next(draw_panels(simulator, REGIMES, **{"n": 10, **broken}))
+
+
+@pytest.mark.parametrize("said", [[NONE], (NONE, FULL_TIME, NONE)])
+def test_a_sequence_that_is_longer_or_shorter_than_its_decisions_is_refused_first(said):
+    given = {"never study": NONE, "then and now": said}
+    rule = f"regime 'then and now' must be one for all .* there are, 2: found {len(said)}"
+    for draw in (true_values, lambda *given, **more: next(draw_panels(*given, **more))):
+        with pytest.raises(InputError, match=rule):
+            draw(None, given, 10, **WORLD)  # a simulator is not asked
