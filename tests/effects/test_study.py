@@ -316,12 +316,20 @@ def test_a_treatment_that_is_spelled_in_two_ways_is_refused(tables):
         ([0.5, np.nan, 0.5, 0.5], r"within 0 and 1: found \[nan\]"),
         ([0.5, -0.1, 0.5, 0.5], r"within 0 and 1: found \[-0.1\]"),
         ([0.5, 1.1, 0.5, 0.5], r"within 0 and 1: found \[1.1\]"),
+        ([0.5, 0.6, 0.5, 0.5], r"of both arms must sum to at most 1: found \[\[0.6, 0.5\]\]"),
         ([0.0, 0.5, 0.5, 0.5], "above 0 of what was taken: found 0.0"),
     ],
 )
 def test_probabilities_that_cannot_be_are_refused(tables, no, message):
     with pytest.raises(InputError, match=message):
         read(tables, probabilities=pd.DataFrame({"no": no, "yes": 0.5}))
+
+
+def test_probabilities_that_are_rounded_as_computers_do_are_no_more_than_1(tables):
+    third = np.float32(1 / 3)  # twice, and once more, is 1 and three hundred-millionths
+    known = pd.DataFrame({"no": [2 * third] * 4, "yes": [third] * 4}, dtype=float)
+    assert (known.sum(axis=1) > 1).all()
+    assert read(tables, probabilities=known, test_probabilities=known).arm_probability[1] == third
 
 
 def test_who_could_not_have_done_otherwise_is_welcome(tables):
@@ -334,6 +342,7 @@ def test_probabilities_of_test_subjects_are_checked_like_the_others(tables):
     assert read(tables, test_probabilities=known).test_probabilities is known
     for wrong, message in [
         (known.assign(no=2), r"test_probabilities must be within 0 and 1: found \[2.0, 2.0"),
+        (known.assign(no=0.5), r"test_probabilities of both arms must sum to at most 1: found"),
         (known.head(2), "test_probabilities must have one row a subject, 4: found 2"),
         (known[["no"]], "test_probabilities column 'yes' is unknown: expected no"),
         (known[::-1], r"in the order of the subjects: found \[3, 2, 1\]"),
@@ -346,7 +355,7 @@ def test_probabilities_of_test_subjects_are_checked_like_the_others(tables):
 
 def test_a_table_that_was_shuffled_takes_its_probabilities_with_it(tables):
     seen, *done = tables
-    known = pd.DataFrame({"no": [0.2, 0.4, 0.6, 0.8], "yes": 0.5})
+    known = pd.DataFrame({"no": [0.2, 0.4, 0.6, 0.8], "yes": 0.2})
     expected = read(tables, probabilities=known).arm_probability[::-1]
     mixed = [seen[::-1], *done]
     with pytest.raises(InputError, match=r"probabilities must have .* order of the subjects"):
