@@ -325,9 +325,10 @@ def test_probabilities_that_cannot_be_are_refused(tables, no, message):
         read(tables, probabilities=pd.DataFrame({"no": no, "yes": 0.5}))
 
 
-def test_probabilities_that_are_rounded_as_computers_do_are_no_more_than_1(tables):
-    third = np.float32(1 / 3)  # twice, and once more, is 1 and three hundred-millionths
-    known = pd.DataFrame({"no": [2 * third] * 4, "yes": [third] * 4}, dtype=float)
+@pytest.mark.parametrize("control", [2 * np.float32(1 / 3), 0.67, 0.676])
+def test_probabilities_that_are_rounded_may_sum_to_a_little_more_than_1(tables, control):
+    third = np.float32(1 / 3)
+    known = pd.DataFrame({"no": [control] * 4, "yes": [third] * 4}, dtype=float)
     assert (known.sum(axis=1) > 1).all()
     assert read(tables, probabilities=known, test_probabilities=known).arm_probability[1] == third
 
