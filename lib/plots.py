@@ -462,7 +462,8 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
     table = table[table["size"] >= 30]  # below, the normal interval means little
     value = table["mean"]
     half = HALF_WIDTH * np.sqrt(value * (100 - value) / table["size"])
-    table = table.assign(value=value, lower=value - half, upper=value + half)
+    lower, upper = (value - half).clip(lower=0), (value + half).clip(upper=100)
+    table = table.assign(value=value, lower=lower, upper=upper)
     title, unit = f"Who has {outcome} {level}", "% of those of this level"
     return intervals(table, "level", title, unit, columns=2, line={"everyone": reached.mean()})
 

@@ -321,6 +321,15 @@ def test_shares_by_level_are_means_and_rare_levels_are_left_out(adult):
     assert axes.lines[0].get_xdata()[0] == pytest.approx(rich.mean())
 
 
+def test_an_interval_of_a_share_stays_between_none_and_all():
+    many = {"job": ["yes"] * 39 + ["no"] + ["no"] * 39 + ["yes"], "town": ["A"] * 40 + ["B"] * 40}
+    frame = pd.DataFrame(many, dtype="category")
+    axes = plots.share_by_level(frame, "job", "yes", ["town"]).axes[0]
+    (ranges,) = axes.containers[0][2]
+    ends = np.sort([segment[:, 0] for segment in ranges.get_segments()], axis=None)
+    assert ends[0] == 0 and ends[-1] == 100 and ends[1] < 10 and ends[2] > 90
+
+
 def test_every_variable_of_a_graph_is_a_box_and_causes_stand_above_effects(graph):
     figure = plots.causal_graph(graph)
     boxes = {text.get_text(): text.get_position() for text in figure.axes[0].texts}
