@@ -335,7 +335,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
                 told = static_data_sets.described(tasks)
             told |= {"url": f"{url.rstrip('/')}/{name}"} if url else {}
             told |= {"version": f"{told['version']}-small"} if small else {}
-            command = f"python -m lib export FOLDER {name}{' --small' if small else ''}"
+            command = f"python -m lib export FOLDER {name}" + " --small" * small + " --csv" * csv
             publish(beside, Description(**told, command=command), csv)
         print(target)
 

@@ -39,7 +39,7 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed: Any) ->
         # Text, because not every reader of Parquet knows categories.
         plain = plain.reset_index().astype(dict.fromkeys(plain.select_dtypes("category"), str))
         write_parquet(folder / f"{table}.parquet", [plain], compression="zstd")
-    about = _FILE["description"]["about"].format(difference=_FILE["differences"][name])
+    about = _FILE["description"]["about"].format(_FILE["differences"][name], **study.drawn)
     return {**_FILE["description"], "name": name, "about": about}
 
 

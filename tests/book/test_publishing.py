@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from pybtex.database import parse_string
 
 from lib.__main__ import main
 from lib.book.publishing import QUESTIONS, Description, publish
@@ -24,9 +25,9 @@ SETS = [*DATA_SETS, *CONFIGURATIONS]
 #: Rows of the small sets, by version, as a digest. If one differs, a row has changed: raise the
 #: version in `data/income_data_sets.yml` or `data/static_data_sets.yml`, and put the digest here.
 DIGESTS = {
-    ("IncomeSCM-1.0.CATE", "2.0.2"): "389af3b084b7f781",
-    ("IncomeSCM-1.0.CATE-short", "2.0.2"): "77bcabca149d91d8",
-    ("IncomeSCM-1.1.CATE", "2.0.2"): "2aec599c76df1a90",
+    ("IncomeSCM-1.0.CATE", "2.0.3"): "389af3b084b7f781",
+    ("IncomeSCM-1.0.CATE-short", "2.0.3"): "77bcabca149d91d8",
+    ("IncomeSCM-1.1.CATE", "2.0.3"): "2aec599c76df1a90",
     ("clinical_notes_v0", "1.0.4"): "90b6d4c6d585ee88",
     ("flu_vaccine_v0", "1.0.4"): "7c4dc20974fe8c8f",
     ("candy_party_v0", "1.0.4"): "45749575297eb080",
@@ -344,9 +345,44 @@ def test_an_exported_set_is_valid_and_read_by_its_metadata_and_by_its_card(
     assert_loads(exported / name, tmp_path)
     found = json.loads((exported / name / "croissant.json").read_text())
     assert found["url"] == f"https://example.org/{name}"
-    assert found["prov:wasGeneratedBy"]["prov:label"].endswith(f"export FOLDER {name} --small")
+    assert found["prov:wasGeneratedBy"]["prov:label"].endswith(f"FOLDER {name} --small --csv")
     adult = [{"@id": "https://doi.org/10.24432/C5XW20"}]
     assert found["prov:wasDerivedFrom"] == (adult if name in DATA_SETS else [])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_programs_of_a_card_run_in_its_folder_as_they_are_printed(
+    exported, name, monkeypatch, tmp_path
+):
+    import datasets
+
+    monkeypatch.chdir(exported / name)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    card = (exported / name / "README.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```", card, flags=re.DOTALL)
+    assert len(programs) == 2
+    for program in programs:
+        exec(program, {})
+
+
+def test_a_card_tells_of_few_rows_and_of_csv_if_there_are(exported, folder):
+    card = (exported / "candy_party_v0" / "README.md").read_text()
+    assert "a few rows of each table" in card and "The folder `csv`" in card
+    card = (publish(folder, DESCRIPTION) / "README.md").read_text()
+    assert "a few rows" not in card and "csv" not in card
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_card_names_limits_and_licence_and_cites_the_set_and_what_it_is_based_on(exported, name):
+    card = (exported / name / "README.md").read_text()
+    metadata = json.loads((exported / name / "croissant.json").read_text())
+    assert metadata["rai:dataLimitations"] in card
+    assert f"<{metadata['license']}>" in card
+    (cited,) = re.findall(r"```bibtex\n(.*?)```", card, flags=re.DOTALL)
+    assert cited.strip() == metadata["citeAs"]
+    own, *others = parse_string(cited, "bibtex").entries.items()
+    assert own[0] == f"{name}-{metadata['version']}" and len(others) >= 1
+    assert metadata["creator"]["name"] in str(own[1].persons["author"][0])
 
 
 def _rows(folder):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lib.adult import load_adult
 from lib.effects.study import FULL_ADJUSTMENT, read_study
 from lib.errors import InputError
 from lib.income import draw_study, fitted_simulator, load_cate
@@ -74,6 +75,22 @@ def test_every_set_is_described_with_what_tells_it_from_the_others(simulator, tm
     told = {name: write_cate(tmp_path, name, simulator, n=50, repeats=2) for name in DATA_SETS}
     assert len({one["about"] for one in told.values()}) == len(DATA_SETS)
     assert all(one["name"] == name and "{" not in one["about"] for name, one in told.items())
+
+
+def test_a_card_says_of_how_many_futures_true_effects_are_means(simulator, tmp_path):
+    told = write_cate(tmp_path, SHORT, simulator, n=50, repeats=2)
+    assert "over 2 futures" in told["about"]
+
+
+def test_what_cards_say_of_groups_and_of_doctorates_is_so(simulator):
+    study, adult = draw_study(simulator, 20_000, horizon=2), load_adult()
+    seen = study.observational
+    for name in ("sex", "race", "native-country"):
+        shares = [table[name].astype(str).value_counts(normalize=True) for table in (seen, adult)]
+        assert shares[0].sub(shares[1], fill_value=0).abs().max() < 0.02
+    assert seen["age"].min() >= 19 and seen["age"].mean() > adult["age"].mean() + 2
+    full_time = study.probabilities["Full-time studies"]
+    assert ((full_time == 0) == (seen["education"] == "Doctorate")).all()
 
 
 def test_an_unknown_set_is_an_error(simulator, tmp_path):
