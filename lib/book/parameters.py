@@ -49,12 +49,12 @@ def _type(node: ast.expr) -> Any:
     raise ValueError
 
 
-class _Loader(yaml.SafeLoader):
+class _PythonNumbers(yaml.SafeLoader):
     """Reads numbers as Python does: for YAML 1.1, 010 is 8 and 1:30 is 90."""
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, one: int(one.value))
-_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, one: float(one.value))
+_PythonNumbers.add_constructor("tag:yaml.org,2002:int", lambda _, one: int(one.value))
+_PythonNumbers.add_constructor("tag:yaml.org,2002:float", lambda _, one: float(one.value))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Parameter:
         as JSON or YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
         """
         # What JSON says, YAML 1.1 may read otherwise: its 1e-9 is a text.
-        readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, _Loader)
+        readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, _PythonNumbers)
         for read in () if self.annotation == "str" else readers:
             with contextlib.suppress(Exception):  # of many kinds, all of which say: not so written
                 return self.check(read(text))

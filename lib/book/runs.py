@@ -88,19 +88,20 @@ def sweep(
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
     check_size(math.prod(map(len, grid.values())))
+    workers = worker_count(workers)
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         run = Run(source, values=point, book=book, as_text=True)
         runs[run.page] = run  # once, where two texts are one value
-    problems = execute([run for run in runs.values() if why_stale(run)], worker_count(workers))
+    problems = execute([run for run in runs.values() if why_stale(run)], workers)
     rows = []
     for record in (read_record(run.record) or {} for run in runs.values() if not why_stale(run)):
         given = {name: record["parameters"][name] for name in grid}
         # A bool counts as a number in Python, and is none on an axis.
-        typed = {k: run.parameters[k].typed(v) for k, v in given.items()}
-        plain = {k: v if type(v) in (float, int) else typed[k] for k, v in given.items()}
-        rows += [{**plain, "number": name, **found} for name, found in record["numbers"].items()]
+        others = {k: v for k, v in given.items() if type(v) not in (float, int)}
+        given |= {k: run.parameters[k].typed(v) for k, v in others.items()}
+        rows += [{**given, "number": name, **found} for name, found in record["numbers"].items()]
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
     table = pd.DataFrame(rows)

@@ -107,7 +107,7 @@ class Task:
     @property
     def questions(self) -> pd.DataFrame:
         """One row a question: the three parts of its key, or its kind, and its text."""
-        return _frame([_questions(self)])
+        return _numbered([self], _questions)
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -197,35 +197,31 @@ def _contexts(task: Task) -> Columns:
         "attempts": task.attempts,
         "text": story.context,
     }
-    return {"task": np.int32(task.number)} | {name: [cell] for name, cell in row.items()}
+    return {name: [cell] for name, cell in row.items()}
 
 
 def _samples(task: Task) -> Columns:
-    numbers = np.arange(task.n_samples, dtype=np.int32)
-    return {"task": np.int32(task.number), "sample": numbers, "text": task.samples}
+    return {"sample": np.arange(task.n_samples, dtype=np.int32), "text": task.samples}
 
 
 def _questions(task: Task) -> Columns:
     about: Columns = {"kind": [one.kind for one in task.asks]}
     if not task.n_untold:
         about = dict(zip(("cause", "value", "effect"), task.keys.T, strict=True))
-    numbers = {"task": np.int32(task.number), "question": np.arange(len(task.asks), dtype=np.int32)}
-    return numbers | about | {"text": task.texts}
+    return {"question": np.arange(len(task.asks), dtype=np.int32), **about, "text": task.texts}
 
 
 def _answers(task: Task) -> Columns:
     asked = task.asked
     question, sample = (numbers.astype(np.int32) for numbers in np.nonzero(asked))
-    columns = {"sample": sample, "question": question, "answer": task.truth[asked]}
-    return {"task": np.int32(task.number)} | columns
+    return {"sample": sample, "question": question, "answer": task.truth[asked]}
 
 
 def _quantities(task: Task) -> Columns:
     found, labels = task.quantities, [node.label for node in task.story.nodes]
     ends = dict(zip(found.index.names, np.array([*found.index]).T, strict=True))
     told = {f"{end} label": [labels[node] for node in nodes] for end, nodes in ends.items()}
-    columns = ends | told | {name: column.to_numpy() for name, column in found.items()}
-    return {"task": np.int32(task.number)} | columns
+    return ends | told | {name: column.to_numpy() for name, column in found.items()}
 
 
 def _frame(parts: Iterable[Columns]) -> pd.DataFrame:
@@ -242,6 +238,11 @@ def _frame(parts: Iterable[Columns]) -> pd.DataFrame:
         return np.concatenate(cells) if whole else pd.Series(np.array(cells)).array.repeat(n)
 
     return pd.DataFrame({name: column([part[name] for part in parts]) for name in parts[0]})
+
+
+def _numbered(tasks: Iterable[Task], of_task: Callable[[Task], Columns]) -> pd.DataFrame:
+    """Return the columns of tasks, one below another, after the number of each."""
+    return _frame({"task": np.int32(task.number)} | of_task(task) for task in tasks)
 
 
 def _told(task: Task) -> list[str]:
@@ -292,7 +293,7 @@ TABLES: dict[str, Callable[[Task], Columns]] = {
 
 def _table(of_task: Callable[[Task], Columns]) -> Any:
     """Return a property of tasks: a table of them all."""
-    return cached_property(lambda self: _frame(map(of_task, self.tasks)))
+    return cached_property(lambda self: _numbered(self.tasks, of_task))
 
 
 @dataclass(frozen=True)
@@ -361,7 +362,7 @@ class Tasks:
             blocks = [self.tasks[low : low + size] for low in range(0, len(self.tasks), size)]
             for name, of_task in TABLES.items():
                 # A copy of each task: it goes, and with it all that was computed of it.
-                frames = (_frame(of_task(replace(task)) for task in block) for block in blocks)
+                frames = (_numbered(map(replace, block), of_task) for block in blocks)
                 write_parquet(beside / f"{name}.parquet", frames, compression="zstd")
         return Path(folder)
 

@@ -280,7 +280,7 @@ def test_quantities_and_prompts_name_nodes_alike_so_that_they_join():
 
 
 def test_writing_takes_the_memory_of_one_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks, "BLOCK", 2_000)
+    monkeypatch.setattr(tasks, "BLOCK", 1_000)
 
     def most(n_tasks):
         made = generate("candy_party", n_tasks=n_tasks, n_samples=1_000)
@@ -292,7 +292,7 @@ def test_writing_takes_the_memory_of_one_block(tmp_path, monkeypatch):
         return kept, peak
 
     most(1)  # what is kept once, such as compiled patterns
-    (kept_of_few, few), (kept_of_many, many) = most(10), most(25)
+    (kept_of_few, few), (kept_of_many, many) = most(5), most(20)
     assert many < 1.3 * few
     assert kept_of_many - kept_of_few < 0.5 * few
 
