@@ -16,8 +16,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from hypothesis import settings
 
 from lib.book.editions import Book
+
+# The same cases each time, as for all tests: other ones are tried where ``EXAMPLES`` asks for them.
+settings.register_profile("repeatable", derandomize=True, database=None)
+settings.load_profile("repeatable")
 
 CONFIG = """\
 title: Sums
