@@ -13,6 +13,8 @@ Neither monotonicity nor the absence of confounding is used, nor any code of
 """
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,24 +36,30 @@ def enumerated_quantities(world: World) -> pd.DataFrame:
     seen = _outcome(world, states, {})
     rows = {}
     for x, y in itertools.combinations(world.chain.cut_tree, 2):
-        treated = _outcome(world, states, {x: 1})[:, y] == 1
-        control = _outcome(world, states, {x: 0})[:, y] == 1
-        is_x, is_y = seen[:, x] == 1, seen[:, y] == 1
-        rows[x, y] = {
-            "P(y | x)": _share(weight, is_y, is_x),
-            "P(y | not x)": _share(weight, is_y, ~is_x),
-            "P(y | do x)": weight[treated].sum(),
-            "P(y | do not x)": weight[control].sum(),
-            "ATE": weight[treated].sum() - weight[control].sum(),
-            "PNS": weight[treated & ~control].sum(),
-            "PN": _share(weight, ~control, is_x & is_y),
-            "PS": _share(weight, treated, ~is_x & ~is_y),
-        }
+        y1, y0 = (_outcome(world, states, {x: value})[:, y] == 1 for value in (1, 0))
+        rows[x, y] = defined(seen[:, x] == 1, seen[:, y] == 1, y1, y0, lambda w: weight[w].sum())
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["cause", "effect"])
 
 
-def _share(weight: np.ndarray, event: np.ndarray, given: np.ndarray) -> float:
-    return float(weight[event & given].sum() / weight[given].sum())
+def defined(
+    x: np.ndarray, y: np.ndarray, y1: np.ndarray, y0: np.ndarray, n: Callable[..., Any], of: Any = 1
+) -> dict[str, Any]:
+    r"""Return every quantity of a pair by its definition, from what is true of each case.
+
+    That is cause and effect as they are, `x` and `y`, and the effect as it would be with the cause
+    made true, `y1`, or false, `y0`. The weight of an event, such as the number of its cases, is
+    `n`, and that of all cases is `of`.
+    """
+    return {
+        "P(y | x)": n(x & y) / n(x),
+        "P(y | not x)": n(~x & y) / n(~x),
+        "P(y | do x)": n(y1) / of,
+        "P(y | do not x)": n(y0) / of,
+        "ATE": (n(y1) - n(y0)) / of,
+        "PNS": n(y1 & ~y0) / of,
+        "PN": n(x & y & ~y0) / n(x & y),
+        "PS": n(~x & ~y & y1) / n(~x & ~y),
+    }
 
 
 def _outcome(world: World, states: np.ndarray, do: dict[int, int]) -> np.ndarray:

@@ -60,6 +60,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from lib.ccr.answers import UNPARSEABLE, checked
+from lib.ccr.brute_force import defined
 from lib.ccr.exact import COLUMNS
 from lib.ccr.graphs import Chain
 from lib.ccr.questions import ANSWERS, KINDS
@@ -340,18 +341,8 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
     def n(event: np.ndarray) -> np.ndarray:
         return np.asarray(counts @ event.sum(axis=1, dtype=np.float32).T, dtype=float)
 
-    total = n(x | True)
     with np.errstate(invalid="ignore"):  # 0 / 0: nothing to condition on
-        estimates = {
-            "P(y | x)": n(x & y) / n(x),
-            "P(y | not x)": n(~x & y) / n(~x),
-            "P(y | do x)": n(y1) / total,
-            "P(y | do not x)": n(y0) / total,
-            "ATE": (n(y1) - n(y0)) / total,
-            "PNS": n(y1 & ~y0) / total,
-            "PN": n(x & y & ~y0) / n(x & y),
-            "PS": n(~x & ~y & y1) / n(~x & ~y),
-        }
+        estimates = defined(x, y, y1, y0, n, of=n(x | True))
     return np.stack([estimates[name] for name in COLUMNS], axis=1)
 
 
