@@ -96,13 +96,11 @@ class Chain:
         """Every ordered pair of the commutative cut tree, cause by cause."""
         return list(itertools.combinations(self.cut_tree, 2))
 
-    @property
-    def n_compositions(self) -> int:
-        """How many compositions there are: 2^(k-1) - 1 for k components."""
-        return int(2 ** (len(self.n_per_bcc) - 1)) - 1
-
     def compositions(self) -> Iterator[tuple[int, ...]]:
-        """Yield the cut tree's paths from root to leaf through other nodes, shortest first."""
+        """Yield the cut tree's paths from root to leaf through other nodes, shortest first.
+
+        Of k components there are 2^(k-1) - 1.
+        """
         root, *between, leaf = self.cut_tree
         for length in range(1, len(between) + 1):
             for stops in itertools.combinations(between, length):

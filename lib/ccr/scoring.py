@@ -307,8 +307,9 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
     cutpoints is kept, and others drawn: each cutpoint is on the path with probability ½, doubles
     and the empty path are dropped.
     """
-    if chain.n_compositions <= most:
-        return list(chain.compositions())
+    first = list(itertools.islice(chain.compositions(), most + 1))
+    if len(first) <= most:
+        return first
     root, *between, leaf = chain.cut_tree
     drawn = uniforms(seed, name, n=most - 1, terms=len(between)).T < 0.5
     stops = [between, *(itertools.compress(between, row) for row in drawn if row.any())]

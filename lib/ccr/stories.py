@@ -70,14 +70,13 @@ class Story:
         """The causal context."""
         return " ".join(text for _, text in self.rules)
 
-    def facts(self, noise: np.ndarray, first: int = 0) -> list[tuple[int | None, np.ndarray]]:
+    def facts(self, noise: np.ndarray) -> list[tuple[int | None, np.ndarray]]:
         """Tell noise, shape (nodes, n), part by part: its node, None for an aside, and n sentences.
 
-        `first` is the first sample, on which the details depend. Noise of -1 is not told: its
-        sentence is empty.
+        Noise of -1 is not told: its sentence is empty.
         """
         n = noise.shape[1]
-        details = uniforms(self.seed, f"{self.name}, details", 0, n, 2 * len(self.nodes), first)
+        details = uniforms(self.seed, f"{self.name}, details", 0, n, 2 * len(self.nodes))
 
         def chosen(sentences: Sequence[str], term: int) -> np.ndarray:
             """Choose evenly for every sample."""
@@ -92,9 +91,9 @@ class Story:
                 parts.append((None, chosen(node.asides, 2 * number + 1)))
         return [*parts, (None, np.where((noise < 0).any(axis=0), FORMS["untold"], ""))]
 
-    def samples(self, noise: np.ndarray, first: int = 0) -> list[str]:
+    def samples(self, noise: np.ndarray) -> list[str]:
         """Tell noise as n sample contexts; see :meth:`facts`."""
-        columns = [sentences for _, sentences in self.facts(noise, first)]
+        columns = [sentences for _, sentences in self.facts(noise)]
         return [" ".join(filter(None, sentences)) for sentences in zip(*columns, strict=True)]
 
     def ask(self, question: Question) -> str:

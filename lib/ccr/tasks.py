@@ -165,9 +165,10 @@ class Task:
         rule = f"sample must lie between 0 and {self.n_samples - 1}"
         check(0 <= sample < self.n_samples, rule, sample)
         rows = [("context", role, text) for role, text in self.story.rules]
-        noise = self.told[:, [sample]]
-        for node, (text,) in self.story.facts(noise, first=sample):
-            known = f"noise of node {node}: {str(node is not None and noise[node, 0] > 0).lower()}"
+        noise = self.told[:, sample]
+        for node, sentences in self.story.facts(self.told):
+            text = sentences[sample]
+            known = f"noise of node {node}: {str(node is not None and noise[node] > 0).lower()}"
             role = "facts are missing" if text == FORMS["untold"] else "does not matter"
             rows += [("sample", role if node is None else known, text)] if text else []
         return pd.DataFrame(rows, columns=["part", "role", "text"])
@@ -441,8 +442,8 @@ class Setting:
     @property
     def n_untold(self) -> int:
         """How many facts of every sample are not told."""
-        n_nodes = sum(self.n_per_bcc) - len(self.n_per_bcc) + 1
-        return max(round(self.withheld * n_nodes), int(self.withheld > 0))
+        share = self.withheld * Chain(self.n_per_bcc).n_nodes
+        return max(round(share), int(share > 0))
 
     def task(self, number: int, seed: int) -> Task:
         """Draw a task, always the same for a number and a seed."""

@@ -46,9 +46,9 @@ class World:
         for p in self.probabilities:
             check(0 < p < 1, "a probability of noise must lie between 0 and 1", p)
 
-    def noise(self, seed: int, name: str, n: int, first: int = 0) -> np.ndarray:
+    def noise(self, seed: int, name: str, n: int) -> np.ndarray:
         """Draw the noise of `n` samples, shape (nodes, n); `name` tells worlds of a seed apart."""
-        drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes, first=first)
+        drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes)
         return drawn < np.array(self.probabilities)[:, None]
 
     def values(self, noise: np.ndarray, do: Mapping[int, Any] | None = None) -> np.ndarray:
