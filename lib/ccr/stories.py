@@ -6,16 +6,19 @@ the end, that nothing else matters. The *sample context* tells what happened thi
 every node, or of some, among details that do not matter. The *question* asks for one node, as
 things are or after an intervention that holds regardless of the rules; and with facts not told,
 whatever :mod:`lib.ccr.questions` asks.
+
+The paired form is a Python program that tells the same rules, facts and question.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from string import Template
 
 import numpy as np
 
 from lib import ROOT
-from lib.ccr.questions import Actions, Question
+from lib.ccr.questions import Actions, Claim, Question
 from lib.ccr.theme import Draw, Node, Theme, lettered
 from lib.ccr.worlds import World
 from lib.errors import check
@@ -27,6 +30,8 @@ WORDINGS: list[dict[str, str]] = read_yaml(ROOT / "data" / "wordings.yml")
 
 #: What is said where facts are not told, and how kinds of question are asked in other forms.
 FORMS: dict[str, str] = read_yaml(ROOT / "data" / "questions.yml")
+
+_PROGRAM = Template((ROOT / "data" / "program.txt").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -138,3 +143,31 @@ class Story:
 
     def _clause(self, node: int, value: bool | Actions) -> str:
         return self.nodes[node].true if value else self.nodes[node].false
+
+    def program(self, question: Question, told: np.ndarray) -> str:
+        """Tell one sample, whose noise is 1, 0 or, untold, -1, and a question as a program.
+
+        It prints the answer that it finds by going through all worlds that fit.
+        """
+        names = [repr(node.label) for node in self.nodes]
+        facts = [
+            f"    {name}: {(False, True, None)[n]}," for name, n in zip(names, told, strict=True)
+        ]
+        rules = []
+        for node, causes in enumerate(self.world.chain.parents):
+            values = [f"own[{names[node]}]", *(f"now[{names[cause]}]" for cause in causes)]
+            rule = f" {self.world.operators[node]} ".join(values)
+            rules.append(f"    now[{names[node]}] = do.get({names[node]}, {rule})")
+
+        def after(node: int, actions: Actions) -> str:
+            """Write the value of a node after something is done."""
+            kept = {one: after(one, v) if isinstance(v, tuple) else v for one, v in actions}
+            done = ", ".join(f"{names[one]}: {value}" for one, value in kept.items())
+            return f"world(own, {{{done}}})[{names[node]}]"
+
+        def hold(claims: Sequence[Claim]) -> str:
+            told = [f"{after(node, actions)} is {value}" for node, value, actions in claims]
+            return " and ".join(told) or "True"
+
+        parts = {"fits": hold(question.given), "claim": hold(question.claims)}
+        return _PROGRAM.substitute(parts, told="\n".join(facts), rules="\n".join(rules))

@@ -19,7 +19,6 @@ import pandas as pd
 from lib.ccr import questions
 from lib.ccr.exact import exact_quantities
 from lib.ccr.graphs import KINDS, Chain
-from lib.ccr.programs import program
 from lib.ccr.questions import ANSWERS, UNKNOWN
 from lib.ccr.stories import FORMS, WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
@@ -175,7 +174,7 @@ class Task:
 
     def program(self, question: int, sample: int) -> str:
         """Return a prompt's world and question as a program that prints its answer."""
-        return program(self.story, self.asks[question], self.told[:, sample])
+        return self.story.program(self.asks[question], self.told[:, sample])
 
     def _drawn(self, what: str, terms: int) -> np.ndarray:
         """Draw uniforms for all samples, shape (terms, samples)."""
