@@ -92,8 +92,7 @@ def from_log(path: AnyPath) -> tuple[Tasks, list[np.ndarray]]:
     check(task_name == "ccr", f"{path} must be a log of the task ccr", task_name)
     tasks = generate(**found.eval.task_args)
     asked = {prompt["id"]: prompt_text(prompt) for prompt in tasks.prompts()}
-    epochs = range(1, (found.eval.config.epochs or 1) + 1)
-    said = {epoch: list[tuple[str, str]]() for epoch in epochs}
+    said = {n + 1: list[tuple[str, str]]() for n in range(found.eval.config.epochs or 1)}
     for sample in found.samples or []:
         if sample.input != asked.get(sample.id, sample.input):
             raise InputError(f"{path} asked something else as prompt {sample.id!r}")

@@ -87,10 +87,13 @@ def every_question(chain: Chain, withheld: bool = True) -> list[Question]:
     asked += [Question("interventional", claims) for claims in single]
     if not withheld:
         return asked
+    # A mediator is within a component, and between its ends or those of the chain.
+    within = [(x, m, y) for x, y in itertools.pairwise(tree) for m in range(x + 1, y)]
+    mediated = dict.fromkeys([*within, *((tree[0], m, tree[-1]) for _, m, _ in within)])
     for known in ((Claim(chain.leaf, value),) for value in both):
         asked += [Question("abduction", (Claim(node),), known) for node in tree[:-1]]
         asked += [Question("counterfactual", claims, known) for claims in single]
-        for (x, m, y), v in itertools.product(_mediated(chain), both):
+        for (x, m, y), v in itertools.product(mediated, both):
             for kept in (True, False, ((x, not v),)):
                 kind = "joint" if kept in both else "nested"
                 asked.append(Question(kind, (Claim(y, True, ((x, v), (m, kept))),), known))
@@ -100,13 +103,6 @@ def every_question(chain: Chain, withheld: bool = True) -> list[Question]:
         asked.append(Question("sufficiency", (true,), (Claim(x, False), Claim(y, False))))
         asked.append(Question("dependence", (true, false)))
     return asked
-
-
-def _mediated(chain: Chain) -> list[tuple[int, int, int]]:
-    """Return cause, mediator and effect: the ends of a component, or of all, and a node within."""
-    ends = [(x, m, y) for x, y in itertools.pairwise(chain.cut_tree) for m in range(x + 1, y)]
-    root, leaf = chain.global_quantity
-    return list(dict.fromkeys([*ends, *((root, m, leaf) for _, m, _ in ends)]))
 
 
 def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from functools import lru_cache
 from typing import ClassVar
 
 from lib.ccr.theme import Draw, Drawn, Friends, only
@@ -31,18 +30,12 @@ class FlowerGarden(Friends, name="flower_garden"):
         """Look the shade of the flowers up in the catalogue that the text tells."""
         wish = re.fullmatch(r"([\w-]+)'s flowers bloom in a shade of (\w+)", own)
         bloom = wish and only(rf"(?<![\w-]){wish[1]}'s flowers bloom in (\w+)\.", text)
-        catalogue = _catalogue(text)
+        told = re.findall(r"shades of (\w+) are ([\w, ]+)[;.]", text)
+        check_once("colour of the catalogue", [color for color, _ in told])
+        catalogue = {color: re.split(", | and ", shades) for color, shades in told}
         if not wish or not bloom or not any(bloom[1] in shades for shades in catalogue.values()):
             return None
         return bloom[1] in catalogue[wish[2]] if wish[2] in catalogue else None
-
-
-@lru_cache(maxsize=64)
-def _catalogue(text: str) -> dict[str, list[str]]:
-    """Return the shades of every colour that a text tells."""
-    told = re.findall(r"shades of (\w+) are ([\w, ]+)[;.]", text)
-    check_once("colour of the catalogue", [color for color, _ in told])
-    return {color: re.split(", | and ", shades) for color, shades in told}
 
 
 THEME = FlowerGarden()
