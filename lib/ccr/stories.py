@@ -13,13 +13,13 @@ The paired form is a Python program that tells the same rules, facts and questio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from string import Template
+from string import Template, ascii_lowercase
 
 import numpy as np
 
 from lib import ROOT
 from lib.ccr.questions import Actions, Claim, Question
-from lib.ccr.theme import Draw, Node, Theme, lettered
+from lib.ccr.theme import Draw, Node, Theme
 from lib.ccr.worlds import World
 from lib.errors import check
 from lib.files import read_yaml
@@ -66,7 +66,9 @@ class Story:
         for number, (node, causes) in enumerate(zip(self.nodes, chain.parents, strict=True)):
             clauses = [node.own, *(self.nodes[cause].true for cause in causes)]
             rule = wording[operators[number] if causes else "one"]
-            told = rule.format(effect=node.true, causes=lettered(clauses) if causes else node.own)
+            # With letters, a list has one reading.
+            lettered = (f"({a}) {one}" for a, one in zip(ascii_lowercase, clauses, strict=False))
+            told = rule.format(effect=node.true, causes="; ".join(lettered) if causes else node.own)
             parts.append((f"rule of node {number}", told[0].upper() + told[1:]))
         return [*parts, ("closed world", self.theme.closing)]
 

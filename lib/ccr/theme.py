@@ -8,7 +8,6 @@ matter. Every module of :mod:`lib.ccr.themes` holds one theme, in the variable `
 import itertools
 import pkgutil
 import re
-import string
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -168,12 +167,6 @@ def only(pattern: str, text: str) -> re.Match[str] | None:
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """Return a number and a noun that agree: 0 days, 1 candy."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
-
-
-def lettered(clauses: Sequence[str]) -> str:
-    """Return clauses as a list with letters, so that it has one reading: (a) …; (b) …."""
-    letters = string.ascii_lowercase
-    return "; ".join(f"({letters[i]}) {clause}" for i, clause in enumerate(clauses))
 
 
 @cache

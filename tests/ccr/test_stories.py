@@ -38,6 +38,7 @@ def test_a_context_has_one_closed_rule_a_node_and_names_exactly_its_causes(wordi
         assert node.true.lower() in rule.lower()
         assert re.search("if and only if|exactly when|and only then", rule)
         conditions = re.findall(r"\([a-z]\) ([^;]+)", rule.rstrip("."))
+        assert "abcd".startswith("".join(re.findall(r"\(([a-z])\)", rule)))
         if causes:
             assert conditions == [node.own, *(story.nodes[cause].true for cause in causes)]
             assert bool(re.search(r"\ball\b|\bevery one\b", rule)) == (operator == "and")

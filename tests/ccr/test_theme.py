@@ -4,7 +4,7 @@ import pytest
 
 import lib.ccr.themes
 from lib.ccr import generate, read
-from lib.ccr.theme import FRIENDS, Draw, Node, Theme, counted, find_theme, lettered, themes
+from lib.ccr.theme import FRIENDS, Draw, Node, Theme, counted, find_theme, themes
 from lib.errors import InputError
 
 NEW_THEME = '''
@@ -157,9 +157,3 @@ def test_too_many_people_are_refused():
 def test_numbers_and_nouns_agree():
     assert [counted(n, "day") for n in (0, 1, 2)] == ["0 days", "1 day", "2 days"]
     assert counted(2, "candy", "candies") == "2 candies"
-
-
-def test_lists_have_letters():
-    assert lettered(["a bell rings", "a dog barks", "it rains"]) == (
-        "(a) a bell rings; (b) a dog barks; (c) it rains"
-    )
