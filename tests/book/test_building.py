@@ -6,13 +6,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from filelock import FileLock
 
 from lib.book import building, rendering
 from lib.book.building import build, status_table
 from lib.book.editions import load_edition
 from lib.book.running import run_page, why_stale, write_record
 from lib.errors import InputError
-from lib.files import file_lock
 
 
 def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
@@ -86,7 +86,7 @@ def test_before_its_first_run_a_page_counts_as_long_as_a_kept_run_of_it(tiny_boo
 
 def test_two_builds_at_once_are_refused(tiny_book):
     with (
-        file_lock(tiny_book.executed / "default" / ".lock"),
+        FileLock(tiny_book.executed / "default" / ".lock"),
         pytest.raises(InputError, match="another build is at work"),
     ):
         build("default", render=False, book=tiny_book)
