@@ -18,7 +18,7 @@ of its own, by page. Everything in it is checked before anything runs.
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,15 +177,15 @@ class Edition:
     runs: dict[str, Run] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
 
-    def contents(self, place: Callable[[str], str] = str) -> dict[str, Any]:
-        """Return the table of contents, as `_toc.yml` has it; `place` says where a page is."""
+    def contents(self) -> dict[str, Any]:
+        """Return the table of contents, as `_toc.yml` has it."""
 
         def stated(**keys: Any) -> dict[str, Any]:
             return {key: value for key, value in keys.items() if value}
 
         parts = []
         for part in self.parts:
-            pages = [stated(file=place(one.page), title=one.title) for one in part.pages]
+            pages = [stated(file=one.page, title=one.title) for one in part.pages]
             parts.append(stated(caption=part.caption, numbered=int(part.numbered), chapters=pages))
         root = parts[0]["chapters"].pop(0)["file"]
         parts = [part for part in parts if part["chapters"]]

@@ -29,7 +29,8 @@ def book(tiny_book, monkeypatch):
     """The tiny book, in the place of the real one, seen from an empty folder."""
     elsewhere = tiny_book.root / "elsewhere"
     elsewhere.mkdir()
-    monkeypatch.setattr(editions, "Book", lambda: tiny_book)
+    for name, place in vars(tiny_book).items():
+        monkeypatch.setattr(editions.BOOK, name, place)
     monkeypatch.chdir(elsewhere)
     # The tiny book has a folder of the name lib, and its kernels may start beside it.
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
