@@ -16,7 +16,7 @@ try:
 except ModuleNotFoundError as error:
     raise SystemExit(f"error: {error}: is the book's environment activated?") from None
 
-from lib.errors import InputError, check, check_known, check_once
+from lib.errors import InputError, check, check_names, check_once
 
 # ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
 # The commands import what they need when they are called, so that --help answers at once. Each
@@ -310,8 +310,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
     from lib.income.data_sets import DATA_SETS
 
     known = [*DATA_SETS, *static_data_sets.CONFIGURATIONS]
-    for name in names:
-        check_known("data set", name, known)
+    check_names("data set", names, known)
     writable(folder)
     for name in dict.fromkeys(names or known):
         if (target := folder / name).exists():

@@ -27,7 +27,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
 from lib.book.parameters import checked, read_notebook, read_parameters
-from lib.errors import InputError, check, check_known, first_problem
+from lib.errors import InputError, check, check_known, check_names, first_problem
 from lib.files import read_yaml
 
 #: Of the name of a run's folder: with what is added, systems allow 255 bytes, some a path of 260.
@@ -226,8 +226,7 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
                 edition.runs[page.page] = Run(source, output, values, title=page.title, book=book)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
-    for name in given:
-        check_known(f"{path.name}: parameters: page", name, edition.runs)
+    check_names(f"{path.name}: parameters: page", given, edition.runs)
     return edition
 
 

@@ -21,7 +21,7 @@ from lib.book.editions import BOOK, Book, Run, folder_name
 from lib.book.parameters import as_source, read_notebook
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale, worker_count
-from lib.errors import check, check_known
+from lib.errors import check, check_names
 from lib.files import writable, write_bytes, write_text
 
 #: More runs than these in one sweep are a mistake rather than a plan.
@@ -160,8 +160,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     names = list(dict.fromkeys(Path(name).name for name in names))
     check(len(names) > 1, "a comparison needs two runs at least", names)
     records = find_runs(book)
-    for name in names:
-        check_known("run", name, records)
+    check_names("run", names, records)
     runs = [records[name] for name in names]
     # Commas in their names part words, too.
     where = book.runs / folder_name("comparison", *",".join(names).split(","))
