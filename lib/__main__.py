@@ -16,7 +16,7 @@ try:
 except ModuleNotFoundError as error:
     raise SystemExit(f"error: {error}: is the book's environment activated?") from None
 
-from lib.errors import InputError, check, check_known, check_once
+from lib.errors import InputError, check, check_names, check_once
 
 # ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
 # The commands import what they need when they are called, so that --help answers at once. Each
@@ -64,10 +64,9 @@ def book(edition: str, workers: int | None, no_render: bool) -> list[str]:
     notebook as it failed is kept as book/executed/EDITION/PAGE.failed.ipynb.
     """
     from lib.book.building import build
-    from lib.book.editions import Book
 
-    book, started = Book(), time.monotonic()
-    outcome = build(edition, workers, render=not no_render, book=book)
+    started = time.monotonic()
+    outcome = build(edition, workers, render=not no_render)
     print(
         f"pages run: {len(outcome.ran)}, up to date: {len(outcome.unchanged)}, "
         f"problems: {len(outcome.problems)}; {time.monotonic() - started:.0f} s"
@@ -96,12 +95,11 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
       python -m lib run estimator_benchmark -p estimators "[aipw, my_module:MyClass]"
       python -m lib run my_folder/my_notebook.ipynb
     """
-    from lib.book.editions import Book, Run
+    from lib.book.editions import BOOK, Run
     from lib.book.running import execute, why_stale
     from lib.book.runs import show
 
-    book = Book()
-    run = Run(book.notebook(name), values=_once(given), book=book, as_text=True)
+    run = Run(BOOK.notebook(name), values=_once(given), as_text=True)
     page = run.output.with_name("index.html")
     if why_stale(run):
         if problems := execute([run]):
@@ -109,7 +107,7 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
             return problems + failed
         page.unlink(missing_ok=True)  # of an earlier run, also if the clock was put back since
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
-    problems = [] if fresh else show(book, run)
+    problems = [] if fresh else show(BOOK, run)
     _say("the page is", page)
     return problems
 
@@ -141,7 +139,6 @@ def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
       python -m lib sweep worlds -p horizon 4 7 10 -p seed 1..20
       python -m lib sweep worlds -p n_samples 1_000 10_000 -p treatment "Evening course"
     """
-    from lib.book.editions import Book
     from lib.book.runs import sweep
 
     given: list[list[str]] = []
@@ -153,7 +150,7 @@ def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
             given[-1] += _range(word)
     check(bool(given and all(given)), "a sweep needs a parameter, as -p seed 1..20", list(words))
     grid = _once([(parameter, values) for parameter, *values in given])
-    folder, problems = sweep(name, grid, workers, Book())
+    folder, problems = sweep(name, grid, workers)
     if folder:
         _say("the page is", folder / "index.html")
     return problems
@@ -177,10 +174,9 @@ def compare(runs: tuple[str, ...]) -> list[str]:
 
     RUN is a folder in runs, by its name or path, such as worlds,horizon=4.
     """
-    from lib.book.editions import Book
     from lib.book.runs import compare
 
-    folder, problems = compare(runs, Book())
+    folder, problems = compare(runs)
     _say("the page is", folder / "index.html")
     return problems
 
@@ -192,11 +188,11 @@ def pages(edition: str) -> None:
 
     Each parameter has its type, its value in this edition, and its meaning.
     """
-    from lib.book.editions import Book, load_edition
+    from lib.book.editions import load_edition
     from lib.book.parameters import as_source
     from lib.book.running import why_stale
 
-    chosen = load_edition(edition, Book())
+    chosen = load_edition(edition)
     print(f"edition {chosen.name}: {chosen.about.strip()}")
     for run in chosen.runs.values():
         state = why_stale(run) or "up to date"
@@ -234,9 +230,8 @@ def record(edition: str, only_check: bool) -> list[str]:
     with its notebook's own defaults.
     """
     from lib.book.building import keep
-    from lib.book.editions import Book
 
-    differences, problems = keep(edition, write=not only_check, book=Book())
+    differences, problems = keep(edition, write=not only_check)
     for table, difference in differences.items():
         print(f"{table}: {difference or 'the same'}")
     differ = [table for table, difference in differences.items() if difference]
@@ -315,8 +310,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
     from lib.income.data_sets import DATA_SETS
 
     known = [*DATA_SETS, *static_data_sets.CONFIGURATIONS]
-    for name in names:
-        check_known("data set", name, known)
+    check_names("data set", names, known)
     writable(folder)
     for name in dict.fromkeys(names or known):
         if (target := folder / name).exists():

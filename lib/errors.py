@@ -52,6 +52,12 @@ def check_known(what: str, name: Any, allowed: Iterable[Any], limit: int = 20) -
         raise InputError(f"{what} {name!r} is unknown: {one_of(allowed, limit)}")
 
 
+def check_names(what: str, names: Iterable[Any], allowed: Iterable[Any], limit: int = 20) -> None:
+    """Refuse names of which one is not among those allowed."""
+    for name in names:
+        check_known(what, name, allowed, limit)
+
+
 def check(met: bool, rule: str, found: Any) -> None:
     """Refuse what breaks a rule.
 

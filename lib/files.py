@@ -4,7 +4,6 @@ import contextlib
 import errno
 import glob
 import hashlib
-import importlib.util
 import itertools
 import os
 import secrets
@@ -22,10 +21,6 @@ import pyarrow.parquet as pq
 import yaml
 
 from lib.errors import InputError, check, check_known, check_once, told
-
-# Windows has no flock: there, two processes may do the same work twice.
-fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
-
 
 #: The path of a file or a folder.
 AnyPath: TypeAlias = str | os.PathLike[str]
@@ -195,19 +190,6 @@ def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
         folder.mkdir(mode, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}{remedy}") from None
-
-
-@contextlib.contextmanager
-def file_lock(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold a lock file, which the system releases when its holder ends, however it ends.
-
-    With ``wait=False``, a lock that is held is a :class:`BlockingIOError`.
-    """
-    writable(path.parent)
-    with open(path, "a") as lock:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
 
 
 def digest(path: Path, without: Collection[str] = ()) -> str:

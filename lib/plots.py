@@ -24,7 +24,7 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.ticker import LogLocator
 
 from lib import ROOT
-from lib.errors import check_known
+from lib.errors import check_known, check_names
 from lib.files import read_yaml
 from lib.tables import number_text
 
@@ -383,8 +383,7 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 10
 def _together(frames: Tables, variables: Iterable[str]) -> pd.DataFrame:
     """Put frames with these variables below each other; `series` says which a row is from."""
     for name, frame in frames.items():
-        for variable in variables:
-            check_known(f"variable of {name}", variable, frame)
+        check_names(f"variable of {name}", variables, frame)
     return pd.concat(frames, names=["series"]).reset_index("series")
 
 

@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from hypothesis import settings
 
-from lib.book.editions import Book
+from lib.book.editions import BOOK, Book
 
 # The same cases each time, as for all tests: other ones are tried where ``EXAMPLES`` asks for them.
 settings.register_profile("repeatable", derandomize=True, database=None)
@@ -97,6 +97,11 @@ class TinyBook(Book):
         path = self.editions / f"{name}.yml"
         path.write_text(text, encoding="utf-8")
         return path
+
+    def stand_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the commands work on this book."""
+        for name, place in vars(self).items():
+            monkeypatch.setattr(BOOK, name, place)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,6 @@ from lib.errors import InputError
 from lib.files import (
     atomic_write,
     digest,
-    file_lock,
     read_table,
     read_yaml,
     writable,
@@ -207,14 +206,6 @@ def test_frames_become_one_table_and_are_drawn_one_at_a_time(tmp_path):
     metadata = pq.read_metadata(tmp_path / "table.parquet")
     assert metadata.num_row_groups == 3
     assert metadata.row_group(0).column(0).compression == "ZSTD"
-
-
-def test_a_lock_is_held_by_one(tmp_path):
-    lock = tmp_path / "lock"
-    with file_lock(lock), pytest.raises(BlockingIOError), file_lock(lock, wait=False):
-        pass
-    with file_lock(lock, wait=False):
-        pass
 
 
 def test_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
+from filelock import FileLock, Timeout
 
 from lib.book.editions import BOOK, Book, Edition, Run, load_edition
 from lib.book.parameters import marked, read_notebook
@@ -18,7 +19,7 @@ from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale, worker_count
 from lib.cache import versions
 from lib.errors import InputError, check
-from lib.files import file_lock, reading, writable, write_text
+from lib.files import writable, write_text
 
 #: What the page on the status of all pages includes.
 STATUS = "status_table.md"
@@ -47,30 +48,19 @@ def build(
     """
     workers, made = worker_count(workers), load_edition(edition, book)
     runs, executed = list(made.runs.values()), book.executed / made.name
+    writable(executed)
     try:
-        with file_lock(executed / ".lock", wait=False):
+        with FileLock(executed / ".lock", timeout=0):
             stale = [run for run in runs if why_stale(run)]
-            stale.sort(key=_seconds, reverse=True)  # so that at the end no long one is left alone
             problems = execute(stale, workers)
             table = status_table(made)
             write_text(executed / STATUS, table)
             problems += _render(made, table, book) if render else []
-    except BlockingIOError:
+    except Timeout:
         raise InputError(f"another build is at work in {executed}: wait for it") from None
     unchanged = [run.page for run in runs if run not in stale]
     index = book.built / made.name / "index.html"
     return Outcome([run.page for run in stale], unchanged, problems, index)
-
-
-def _seconds(run: Run) -> float:
-    """Say how long a page took at its last run or, before its first one, in a run that is kept."""
-    if record := read_record(run.record):
-        return float(record["seconds"])
-    times = [0.0]
-    for path in run.book.recorded.glob(f"*/{run.page}/run.json"):
-        with reading(path):
-            times.append(json.loads(path.read_bytes())["seconds"])
-    return max(times)
 
 
 def _render(edition: Edition, table: str, book: Book) -> list[str]:

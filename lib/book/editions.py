@@ -18,7 +18,7 @@ of its own, by page. Everything in it is checked before anything runs.
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from lib import ROOT
 from lib.book.parameters import checked, read_notebook, read_parameters
-from lib.errors import InputError, check, check_known, first_problem
+from lib.errors import InputError, check, check_known, check_names, first_problem
 from lib.files import read_yaml
 
 #: Of the name of a run's folder: with what is added, systems allow 255 bytes, some a path of 260.
@@ -177,15 +177,15 @@ class Edition:
     runs: dict[str, Run] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
 
-    def contents(self, place: Callable[[str], str] = str) -> dict[str, Any]:
-        """Return the table of contents, as `_toc.yml` has it; `place` says where a page is."""
+    def contents(self) -> dict[str, Any]:
+        """Return the table of contents, as `_toc.yml` has it."""
 
         def stated(**keys: Any) -> dict[str, Any]:
             return {key: value for key, value in keys.items() if value}
 
         parts = []
         for part in self.parts:
-            pages = [stated(file=place(one.page), title=one.title) for one in part.pages]
+            pages = [stated(file=one.page, title=one.title) for one in part.pages]
             parts.append(stated(caption=part.caption, numbered=int(part.numbered), chapters=pages))
         root = parts[0]["chapters"].pop(0)["file"]
         parts = [part for part in parts if part["chapters"]]
@@ -226,8 +226,7 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
                 edition.runs[page.page] = Run(source, output, values, title=page.title, book=book)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
-    for name in given:
-        check_known(f"{path.name}: parameters: page", name, edition.runs)
+    check_names(f"{path.name}: parameters: page", given, edition.runs)
     return edition
 
 

@@ -24,7 +24,7 @@ import nbformat
 import yaml
 from pydantic import TypeAdapter
 
-from lib.errors import InputError, check, check_known, one_of, told
+from lib.errors import InputError, check, check_names, one_of, told
 
 #: What an annotation may be made of.
 _KINDS: tuple[Any, ...] = (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
@@ -165,8 +165,7 @@ def checked(
 ) -> dict[str, Any]:
     """Return the value of every parameter: the one given, or typed `as_text`, or the default."""
     read = Parameter.parse if as_text else Parameter.check
-    for name in values:
-        check_known("parameter", name, parameters)
+    check_names("parameter", values, parameters)
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     given = {name: read(parameters[name], value) for name, value in values.items()}
     for name, value in given.items():

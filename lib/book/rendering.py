@@ -137,14 +137,13 @@ class Site:
         chapters = {"chapters": others} if others else {}
         contents = contents or {"format": "jb-book", "root": root["file"]} | chapters
         shutil.rmtree(self.staging, ignore_errors=True)
-        assets, works = self.book.prose / "assets", self.book.root / "references.bib"
         told = {"_config.yml": self.settings(), "_toc.yml": contents}
         staged = {name: yaml.safe_dump(content).encode() for name, content in told.items()}
         staged |= {name: self._linked(name).encode() for name in self.pages}
         staged |= {f"files/{name}": content for name, content in self.files.items()}
-        for file in [works, *filter(Path.is_file, assets.rglob("*"))]:
-            place = "assets" / file.relative_to(assets) if file != works else works.name
-            staged[str(place)] = file.read_bytes()
+        staged["references.bib"] = (self.book.root / "references.bib").read_bytes()
+        for file in filter(Path.is_file, (self.book.prose / "assets").rglob("*")):
+            staged[str(file.relative_to(self.book.prose))] = file.read_bytes()
         for name, content in staged.items():
             writable((self.staging / name).parent)
             write_bytes(self.staging / name, content)

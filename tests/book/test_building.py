@@ -6,13 +6,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from filelock import FileLock
 
 from lib.book import building, rendering
 from lib.book.building import build, status_table
 from lib.book.editions import load_edition
-from lib.book.running import run_page, why_stale, write_record
+from lib.book.running import run_page, why_stale
 from lib.errors import InputError
-from lib.files import file_lock
 
 
 def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
@@ -58,35 +58,9 @@ def test_a_page_takes_one_core_unless_the_user_says_otherwise(tiny_book, monkeyp
     assert output.data["text/plain"] == repr(chosen or "1")
 
 
-def test_the_page_that_took_longest_is_run_first(tiny_book):
-    pages = [f"  - {{page: {page}, notebook: sums}}\n" for page in ("new", "short", "long")]
-    tiny_book.add_edition("default", "about: x\npages:\n" + "".join(pages))
-    for page, seconds in [("short", 0.5), ("long", 40)]:
-        record = {key: "" for key in ("notebook", "started", "command")}
-        record |= {key: {} for key in ("parameters", "versions", "digests", "numbers")}
-        record |= {"status": "complete", "seconds": seconds}
-        write_record(tiny_book.page(page).with_suffix(".json"), record)
-        tiny_book.page(page).touch()
-    assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
-
-
-def test_before_its_first_run_a_page_counts_as_long_as_a_kept_run_of_it(tiny_book):
-    pages = [f"  - {{page: {page}, notebook: sums}}\n" for page in ("new", "short", "long")]
-    tiny_book.add_edition("default", "about: x\npages:\n" + "".join(pages))
-    for page, text in [("short", '{"seconds": 0.5}'), ("long", '{"seconds": 40}'), ("other", "")]:
-        folder = tiny_book.recorded / "paper" / page
-        folder.mkdir(parents=True)
-        (folder / "run.json").write_text(text)
-    assert build("default", render=False, book=tiny_book).ran == ["long", "short", "new"]
-    (folder.parent / "long" / "run.json").write_text("{")
-    (tiny_book.executed / "default" / "long.json").unlink()
-    with pytest.raises(InputError, match=r"run\.json cannot be read"):
-        build("default", render=False, book=tiny_book)
-
-
 def test_two_builds_at_once_are_refused(tiny_book):
     with (
-        file_lock(tiny_book.executed / "default" / ".lock"),
+        FileLock(tiny_book.executed / "default" / ".lock"),
         pytest.raises(InputError, match="another build is at work"),
     ):
         build("default", render=False, book=tiny_book)

@@ -14,7 +14,7 @@ import pytest
 
 from lib import ROOT
 from lib.__main__ import main
-from lib.book import building, editions, running, runs
+from lib.book import building, running, runs
 from lib.errors import InputError
 from lib.scm import Simulator, Specification
 
@@ -29,7 +29,7 @@ def book(tiny_book, monkeypatch):
     """The tiny book, in the place of the real one, seen from an empty folder."""
     elsewhere = tiny_book.root / "elsewhere"
     elsewhere.mkdir()
-    monkeypatch.setattr(editions, "Book", lambda: tiny_book)
+    tiny_book.stand_in(monkeypatch)
     monkeypatch.chdir(elsewhere)
     # The tiny book has a folder of the name lib, and its kernels may start beside it.
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -267,7 +267,7 @@ def test_only_a_page_that_reads_kept_tables_is_stale_when_they_change(kept):
 def test_the_command_says_what_is_the_same_and_fails_where_something_is_not(
     kept, monkeypatch, capsys
 ):
-    monkeypatch.setattr(editions, "Book", lambda: kept)
+    kept.stand_in(monkeypatch)
     assert main(["record", "paper", "--check"]) == 0
     assert capsys.readouterr().out == "big/shares: the same\n"
     path = kept.recorded / "paper/big/shares.csv"
