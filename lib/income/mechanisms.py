@@ -218,10 +218,7 @@ class HoursPerWeekTransition(Mechanism):
     sampler: Mechanism
     prev_weight: Probability = 0.9
 
-    @property
-    def noise_terms(self) -> int:
-        """Those of the initial model."""
-        return self.sampler.noise_terms
+    noise_terms = property(lambda self: self.sampler.noise_terms)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         drawn = self.sampler.evaluate(parents, noise)
@@ -276,10 +273,8 @@ class StudiesSampler(CategoricalMechanism):
             ((0.0, -4.0, -4.0, -4.0), parents["education"] == "Bachelors"),
             ((0.0, -2.0, -2.0, -2.0), parents["education"] == "HS-grad"),
         ]
-        scores = np.repeat(np.array(self.AT_25)[:, None], len(rank), axis=1)
-        for by_level, indicator in shifts:
-            scores += np.array(by_level)[:, None] * indicator
-        return normalised(expit(scores / 1.2))
+        changes = (np.array(by_level)[:, None] * indicator for by_level, indicator in shifts)
+        return normalised(expit(sum(changes, np.array(self.AT_25)[:, None]) / 1.2))
 
 
 class StudiesTransition(CategoricalMechanism):

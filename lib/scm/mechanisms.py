@@ -84,8 +84,7 @@ def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> 
         column = column.astype(float)
         wrong = ~np.isfinite(column)
     if wrong.any():
-        found = np.asarray(values, dtype=object)[wrong][0]
-        found = found.item() if isinstance(found, np.generic) else found
+        found = pd.Series(values)[wrong].tolist()[0]
         if levels is None:
             raise InputError(f"{place}: finite numbers are needed: found {found!r}")
         raise InputError(f"{place}: level {found!r} is unknown: {one_of(levels.categories, 50)}")
@@ -127,11 +126,8 @@ def gumbel_max(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """
     with np.errstate(divide="ignore", over="ignore"):  # towards -inf, which is meant
         scores = np.log(noise) / probabilities.T
-    # The first of the highest, level by level: numpy's own way takes twice as long.
-    highest, chosen = scores.max(axis=0), np.zeros(noise.shape[1], dtype=int)
-    for level in reversed(range(len(scores))):
-        chosen[scores[level] == highest] = level
-    return chosen
+    # The first of the highest: `scores.argmax(axis=0)` itself takes a third longer.
+    return np.asarray((scores == scores.max(axis=0)).argmax(axis=0))
 
 
 def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -408,9 +404,8 @@ class Learned:
         return means
 
 
-REGRESSIONS = (LinearRegression, Ridge, RandomForestRegressor)
-CLASSIFIERS = (LogisticRegression, RandomForestClassifier)
-ESTIMATORS = {kind.__name__: kind for kind in (*REGRESSIONS, *CLASSIFIERS, PoissonRegressor)}
+LINEAR = (LinearRegression, Ridge, LogisticRegression, PoissonRegressor)
+ESTIMATORS = {of.__name__: of for of in (*LINEAR, RandomForestRegressor, RandomForestClassifier)}
 
 
 class FittedMechanism(Mechanism):
