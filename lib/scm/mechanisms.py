@@ -180,16 +180,14 @@ class Mechanism(ABC):
     #: Whether it starts from the variable's own value a step earlier; then it cannot be initial.
     continues: ClassVar[bool] = False
 
+    #: The number of uniforms a subject, as a class variable or a property.
+    noise_terms: ClassVar[Any] = 0
+
     #: Whether what is learned depends on the seed of the fit.
     seeded: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
         parameters(cls)
-
-    @property
-    def noise_terms(self) -> int:
-        """The number of uniforms a subject; a subclass may state it as a class variable."""
-        return 0
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
         """Learn from the table's columns of the parents and of the variable, if it has that one."""
@@ -351,11 +349,6 @@ class Features:
         place[order] = first.cumsum() - 1
         return order[first], place
 
-    def once_per_profile(self, parents: State, model: Any, dtype: type = float) -> np.ndarray:
-        """Apply a costly `model` to each distinct combination of parent values once."""
-        rows, place = self.profiles(parents)
-        return np.asarray(model(self.matrix(of_rows(parents, rows), dtype))[place])
-
     def _rows(self, name: str, column: Column) -> np.ndarray:
         if scale := self.scales[name]:
             return np.asarray((column - scale[0]) / scale[1])
@@ -385,8 +378,10 @@ class Learned:
     def __call__(self, parents: State) -> np.ndarray:
         """Return a linear model's scores or a forest's predictions, shape (outputs, n)."""
         if not hasattr(self.estimator, "coef_"):
-            # In single precision, which is what trees compare.
-            return self.features.once_per_profile(parents, self._mean_over_trees, np.float32).T
+            # Once for all who are alike; in single precision, which is what trees compare.
+            rows, place = self.features.profiles(parents)
+            matrix = self.features.matrix(of_rows(parents, rows), np.float32)
+            return np.asarray(self._mean_over_trees(matrix)[place].T)
         weights, intercepts = self.estimator.coef_, self.estimator.intercept_
         return self.features.linear(parents, np.atleast_2d(weights), np.atleast_1d(intercepts))
 
@@ -719,13 +714,9 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
     def rows(self, values: np.ndarray) -> np.ndarray:
         return np.asarray(values != 0)
 
-    def zero_probability(self, parents: Parents) -> np.ndarray:
-        """Return the probability of a zero, shape (n,)."""
-        return np.asarray(expit(self.is_zero_(parents)[0]))
-
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         values = super().evaluate(parents, noise[1:])
-        return np.where(noise[0] < self.zero_probability(parents), 0.0, values)
+        return np.where(noise[0] < expit(self.is_zero_(parents)[0]), 0.0, values)
 
 
 class NegativeBinomialSampler(FittedMechanism):
