@@ -303,7 +303,7 @@ class StudiesTransition(CategoricalMechanism):
         full_time = full_time * np.where(rich, 0.2, 1.0)
         full_time = full_time * np.where(education == "Doctorate", 0.0, 1.0)
         day = day * np.where(rich, 0.44, 1.0)
-        return normalised([none, evening, day, full_time])
+        return normalised(np.array([none, evening, day, full_time]))
 
 
 # --- income ------------------------------------------------------------------------------

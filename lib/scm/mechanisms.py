@@ -12,7 +12,6 @@ Names and parameters are those of the IncomeSCM paper's specifications (:mod:`li
 # A method that overrides another is told there, and in the docstring of its class.
 # ruff: noqa: D102
 
-import functools
 import inspect
 import itertools
 import numbers
@@ -225,6 +224,13 @@ class Mechanism(ABC):
         return values
 
 
+class NumericMechanism(Mechanism):
+    """A mechanism that is fitted to the table's own numbers, of one uniform a subject."""
+
+    fitted_to: ClassVar = "numbers"
+    noise_terms: ClassVar = 1
+
+
 class CategoricalMechanism(Mechanism):
     """A mechanism that states the probability of each level, of which a coupling chooses one.
 
@@ -267,12 +273,11 @@ class CategoricalMechanism(Mechanism):
         return "AUC", float(roc_auc_score(values.codes, stated, multi_class="ovr"))
 
 
-def normalised(weights: list[np.ndarray] | np.ndarray) -> np.ndarray:
+def normalised(weights: np.ndarray) -> np.ndarray:
     """Divide weights of shape (levels, n) by their sum, and return shape (n, levels)."""
     # Summed level by level: numpy's own sum adds in another order when n is 1, and a
     # subject's value must not depend, by one bit, on the block it is computed in.
-    total = functools.reduce(np.add, weights)
-    return np.asarray(weights / total).T
+    return np.asarray(weights / sum(weights)).T
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -461,7 +466,7 @@ def truncated_normal(noise: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.asarray(ndtri(low + noise * (high - low)))
 
 
-class GaussianVariable(Mechanism):
+class GaussianVariable(NumericMechanism):
     r"""A normal variable with the table's mean and standard deviation.
 
     .. math:: V = \mu + \sigma\, \Phi^{-1}\bigl(\Phi(a) + U\,(\Phi(b) - \Phi(a))\bigr),
@@ -472,9 +477,6 @@ class GaussianVariable(Mechanism):
 
     round_result: bool = False
     bounds: Bounds | None = None
-
-    fitted_to: ClassVar = "numbers"
-    noise_terms: ClassVar[int] = 1
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.mean_, self.deviation_ = values.mean(), values.std()
@@ -497,14 +499,11 @@ def bounded(values: np.ndarray, round_result: bool, bounds: Bounds | None) -> np
     return np.round(values) if round_result else values
 
 
-class EmpiricalVariable(Mechanism):
+class EmpiricalVariable(NumericMechanism):
     r"""A number with the table's own distribution, whatever its shape.
 
     .. math:: V = \min\{v : \hat F(v) \ge U\}
     """
-
-    fitted_to: ClassVar = "numbers"
-    noise_terms: ClassVar[int] = 1
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.values_ = np.sort(values)
@@ -625,7 +624,7 @@ class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
 # --- fitted regressions with noise -------------------------------------------------------
 
 
-class GaussianRegressionSampler(FittedMechanism):
+class GaussianRegressionSampler(FittedMechanism, NumericMechanism):
     r"""A regression on the parents and normal noise of the size of its error.
 
     .. math:: V = \hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U)
@@ -637,9 +636,6 @@ class GaussianRegressionSampler(FittedMechanism):
     round_result: bool = False
     bounds: Bounds | None = None
     std_mod: Annotated[float, Field(ge=0)] = 1.0
-
-    fitted_to: ClassVar = "numbers"
-    noise_terms: ClassVar[int] = 1
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         rows = self.rows(values)
@@ -701,7 +697,7 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
 
     zero_estimator: Literal["LogisticRegression"] = "LogisticRegression"
 
-    noise_terms: ClassVar[int] = 2
+    noise_terms: ClassVar = 2
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         zero = ~self.rows(values)
@@ -719,7 +715,7 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         return np.where(noise[0] < expit(self.is_zero_(parents)[0]), 0.0, values)
 
 
-class NegativeBinomialSampler(FittedMechanism):
+class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
     r"""A count: the mean of a Poisson regression on the parents, and more variance than Poisson's.
 
     .. math::
@@ -732,8 +728,6 @@ class NegativeBinomialSampler(FittedMechanism):
     """
 
     estimator = "PoissonRegressor"
-    fitted_to: ClassVar = "numbers"
-    noise_terms: ClassVar[int] = 1
     seeded: ClassVar[bool] = False
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
