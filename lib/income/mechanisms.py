@@ -218,7 +218,10 @@ class HoursPerWeekTransition(Mechanism):
     sampler: Mechanism
     prev_weight: Probability = 0.9
 
-    noise_terms = property(lambda self: self.sampler.noise_terms)
+    @property
+    def noise_terms(self) -> int:
+        """Those of the initial model."""
+        return int(self.sampler.noise_terms)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         drawn = self.sampler.evaluate(parents, noise)
