@@ -17,13 +17,12 @@ References
 import gzip
 import hashlib
 import io
-import zlib
 from pathlib import Path
 
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import InputError, check
+from lib.errors import check, told
 from lib.files import AnyPath, read_yaml
 
 #: The copy that ships with the book.
@@ -49,12 +48,10 @@ def read_adult(path: AnyPath | None = None) -> pd.DataFrame:
     """
     path = Path(path or ADULT_PATH)
     expected = f"expected the {ADULT_BYTES:,} bytes of UCI's adult.data with MD5 {ADULT_MD5}"
-    try:
+    with told(f"{path} cannot be read, {expected}"):
         content = path.read_bytes()
         if content[:2] == b"\x1f\x8b":  # the mark of a gzip file
             content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read ({error}): {expected}") from error
     digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
     found = f"{len(content):,} bytes with MD5 {digest}"
     check(digest == ADULT_MD5, f"{path} is not the Adult table: {expected}", found)

@@ -221,7 +221,7 @@ class HoursPerWeekTransition(Mechanism):
     @property
     def noise_terms(self) -> int:
         """Those of the initial model."""
-        return self.sampler.noise_terms
+        return int(self.sampler.noise_terms)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         drawn = self.sampler.evaluate(parents, noise)
@@ -276,10 +276,8 @@ class StudiesSampler(CategoricalMechanism):
             ((0.0, -4.0, -4.0, -4.0), parents["education"] == "Bachelors"),
             ((0.0, -2.0, -2.0, -2.0), parents["education"] == "HS-grad"),
         ]
-        scores = np.repeat(np.array(self.AT_25)[:, None], len(rank), axis=1)
-        for by_level, indicator in shifts:
-            scores += np.array(by_level)[:, None] * indicator
-        return normalised(expit(scores / 1.2))
+        changes = (np.array(by_level)[:, None] * indicator for by_level, indicator in shifts)
+        return normalised(expit(sum(changes, np.array(self.AT_25)[:, None]) / 1.2))
 
 
 class StudiesTransition(CategoricalMechanism):
@@ -308,7 +306,7 @@ class StudiesTransition(CategoricalMechanism):
         full_time = full_time * np.where(rich, 0.2, 1.0)
         full_time = full_time * np.where(education == "Doctorate", 0.0, 1.0)
         day = day * np.where(rich, 0.44, 1.0)
-        return normalised([none, evening, day, full_time])
+        return normalised(np.array([none, evening, day, full_time]))
 
 
 # --- income ------------------------------------------------------------------------------

@@ -109,17 +109,17 @@ def draw_studies(
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     check(len(simulators) > 0, "studies need a simulator", simulators)
-    options, firsts = OF_TEST_SUBJECTS | options, dict[int, DrawnStudy]()
-    for place, seed in zip(itertools.cycle(range(len(simulators))), seeds, strict=False):
+    options, firsts = OF_TEST_SUBJECTS | options, dict[Simulator, DrawnStudy]()
+    for simulator, seed in zip(itertools.cycle(simulators), seeds, strict=False):
         of_others = seed not in (options["test_seed"], options["truth_seed"])
         check(of_others, "the seed of a study must not be that of its test subjects", seed)
-        if place not in firsts:
-            firsts[place] = draw_study(simulators[place], n, seed=seed, **options)
-            yield firsts[place]
+        if simulator not in firsts:
+            firsts[simulator] = draw_study(simulator, n, seed=seed, **options)
+            yield firsts[simulator]
         else:  # not left to the disk, on which nothing of somebody's own simulator is kept
-            drawn = firsts[place].drawn | {"seed": seed}
-            again = (drawn[name] for name in ("n", "horizon", "seed", "lottery"))
-            yield replace(firsts[place], **_seen(simulators[place], *again), drawn=drawn)
+            drawn = firsts[simulator].drawn | {"seed": seed}
+            again = (drawn[name] for name in ("simulator", "n", "horizon", "seed", "lottery"))
+            yield replace(firsts[simulator], **_seen(*again), drawn=drawn)
 
 
 def true_effects(

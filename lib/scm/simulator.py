@@ -173,8 +173,7 @@ class Simulator(BaseEstimator):
         n_jobs : int, optional
             Workers; by default those of :func:`joblib.parallel_config`, or else one.
         """
-        world = {"seed": seed, "do": do, "start": start, "first": first}
-        blocks = self.blocks(n, horizon, n_jobs=n_jobs, block=None, **world)
+        blocks = self.blocks(n, horizon, seed, do, start, first, n_jobs=n_jobs, block=None)
         return pd.concat(blocks, ignore_index=True)
 
     def blocks(

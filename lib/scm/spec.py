@@ -22,10 +22,10 @@ The names are those of :data:`lib.scm.mechanisms.MECHANISMS` and whatever is pas
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import networkx as nx
-from pydantic import BaseModel, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from lib import ROOT
 from lib.errors import InputError, check, check_known, first_problem
@@ -51,20 +51,22 @@ class Sampler(BaseModel, extra="allow", frozen=True):
     type: str
 
 
+def _by_name(value: Any) -> Any:
+    return {"type": value or "None"} if value is None or isinstance(value, str) else value
+
+
+Named = Annotated[Sampler, BeforeValidator(_by_name)]
+
+
 class Variable(BaseModel, extra="forbid", frozen=True):
     """One variable: its causes and mechanisms, in the first step and later."""
 
-    sampler: Sampler
+    sampler: Named
     parents: tuple[str, ...] = ()
-    seq_sampler: Sampler = Sampler(type="None")
+    seq_sampler: Named = Sampler(type="None")
     seq_parents_curr: tuple[str, ...] = ()
     seq_parents_prev: tuple[str, ...] = ()
     label: str | None = None
-
-    @field_validator("sampler", "seq_sampler", mode="before")
-    @classmethod
-    def _by_name(cls, value: Any) -> Any:
-        return {"type": value or "None"} if value is None or isinstance(value, str) else value
 
     def causes(self, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the causes at this step, and those a step earlier."""

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
 from scipy.stats import kstwo
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
@@ -28,6 +28,7 @@ from lib.scm.mechanisms import (
     GaussianVariable,
     IncrementSampler,
     KeepPrevious,
+    Learned,
     LinearGaussianSampler,
     LogisticSampler,
     LogisticTransitionSampler,
@@ -203,29 +204,28 @@ def test_linear_is_the_product_with_the_matrix(parents):
     )
 
 
-def test_once_per_profile_is_the_model_itself(people, parents):
-    features = Features(parents)
-    matrix = features.matrix(parents)
-    forest = RandomForestClassifier(10, random_state=0).fit(matrix, people["degree"].codes)
-    calls = []
+def test_a_forest_is_asked_once_for_all_who_are_alike(people, parents, monkeypatch):
+    forest, calls = RandomForestClassifier(10, random_state=0), []
+    learned = Learned(forest, parents, people["degree"].codes)
 
-    def counted(rows):
+    def counted(rows, mean_over_trees=learned._mean_over_trees):
         calls.append(len(rows))
-        return forest.predict_proba(rows)
+        return mean_over_trees(rows)
 
-    found = features.once_per_profile(parents, counted)
-    assert (found == forest.predict_proba(matrix)).all()
+    monkeypatch.setattr(learned, "_mean_over_trees", counted)
+    matrix = Features(parents).matrix(parents)
+    assert (forest.predict_proba(matrix) == learned(parents).T).all()
     distinct = len(pd.DataFrame(dict(parents)).drop_duplicates())
     assert calls == [distinct] and distinct < len(matrix)
 
 
-def test_once_per_profile_with_more_combinations_than_an_integer_holds():
+def test_a_forest_with_more_combinations_than_an_integer_holds():
     rng = np.random.default_rng(1)
     columns = Parents({f"x{i}": rng.random(500) for i in range(9)})  # 500⁹ > 2⁶³
     columns["kind"] = pd.Categorical(rng.choice(list("abc"), 500))
-    features = Features(columns)
-    model = lambda rows: rows @ np.arange(rows.shape[1])  # noqa: E731
-    assert (features.once_per_profile(columns, model) == model(features.matrix(columns))).all()
+    forest = RandomForestRegressor(10, random_state=0)
+    found = Learned(forest, columns, rng.random(500))(columns)[0]
+    assert (found == forest.predict(Features(columns).matrix(columns))).all()
 
 
 def test_a_constant_number_is_no_division_by_zero():
@@ -509,7 +509,7 @@ def test_zero_or_a_regression_of_those_that_are_not_zero(people, parents, many):
     found = mechanism.evaluate(causes, uniforms(5, "gain", n=N, terms=2))
     rng = np.random.default_rng(8)
     p_zero = classifier.predict_proba(matrix)[rows, 1]
-    np.testing.assert_allclose(mechanism.zero_probability(causes), p_zero, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(expit(mechanism.is_zero_(causes)[0]), p_zero, rtol=0, atol=1e-10)
     expected = ridge.predict(matrix)[rows] + 0.5 * error * rng.normal(size=N)
     expected[rng.random(N) < p_zero] = 0
     assert same_distribution(found, expected)
