@@ -26,8 +26,10 @@ References
 """
 
 import hashlib
+from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from lib.errors import check, is_count
 
@@ -62,12 +64,11 @@ def uniforms(
     address = {"seed": seed, "step": step, "n": n, "terms": terms, "first": first}
     for name, number in address.items():
         check(is_count(number, least=0), f"{name} must be a whole number, not negative", number)
-    digest = hashlib.blake2b(f"{int(seed)}/{variable}".encode(), digest_size=16).digest()
-    key = np.frombuffer(digest, dtype="<u8")  # of 128 bits, alike in every process
+    key: Any = _Key(int(seed), variable)  # which NumPy takes, and its types do not name
     block, skipped = divmod(int(first), WORDS_PER_BLOCK)
     noise = np.empty((terms, n))
     for term in range(terms):
-        philox = np.random.Philox(key=key, counter=[block, term, int(step), 0])
+        philox = np.random.Philox(key, counter=[block, term, int(step), 0])
         words = philox.random_raw(skipped + n)[skipped:]
         # 52 bits, not 53: with 53 the largest midpoint would round up to 1. As those after the
         # point of a float they give a number from 1 to 2, and no conversion is needed.
@@ -75,3 +76,17 @@ def uniforms(
         words |= ONE
         np.subtract(words.view(float), 1 - 2.0**-53, out=noise[term])
     return noise
+
+
+class _Key(ISeedSequence):
+    """Digest seed and variable to Philox's 128-bit key, alike in every process.
+
+    As a source of seeds: for a bare key, Philox would ask the system for entropy, and not use it.
+    """
+
+    def __init__(self, seed: int, variable: str):
+        digest = hashlib.blake2b(f"{seed}/{variable}".encode(), digest_size=16).digest()
+        self.words = np.frombuffer(digest, dtype="<u8")
+
+    def generate_state(self, n_words: int, dtype: object = np.uint64) -> np.ndarray:
+        return self.words
