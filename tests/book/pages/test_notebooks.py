@@ -155,6 +155,17 @@ def test_no_line_of_code_is_wider_than_a_page(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_cell_is_longer_than_a_screen(path):
+    """A cell does one thing: what it needs is defined before it, or stands in `lib`."""
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type == "code" and not {"parameters", "imports"} & {
+            *cell.metadata.get("tags", [])
+        }:
+            lines = [line for line in cell.source.splitlines() if line.strip()]
+            assert len(lines) <= 25, f"in cell {cell.id}"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_parameters_say_what_they_mean(path):
     for parameter in parameters_of(path).values():
         assert parameter.help, f"{parameter.name} has no comment"
