@@ -114,14 +114,14 @@ def trial(
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
-    test, validation = study.test_covariates.to_numpy(), [part[1::2] for part in data]
+    test, (x, arm, y) = study.test_covariates.to_numpy(), (part[1::2] for part in data)
     with threadpool_limits(1):
         halves = [_halves(one, *copy.deepcopy([*data, test])) for one in candidates.values()]
-        known = nuisances(*validation, outcome_model)
+        known = nuisances(x, arm, y, outcome_model)
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))
     effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)
     r2 = compare(answers.to_numpy(), needed("truth", study.effects), bootstraps=0)["R²"][0]
-    return criteria(known, validation[1], validation[2], effects, factual).assign(**{"R²": r2})
+    return criteria(known, arm, y, effects, factual).assign(**{"R²": r2})
 
 
 @cached
