@@ -53,16 +53,11 @@ class EconML(BaseEstimator):
 
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit outcome and treatment given the covariates."""
-        self.estimator_ = copy.deepcopy(self.estimator)
+        self.estimator_, x = copy.deepcopy(self.estimator), np.asarray(covariates, dtype=float)
         with warnings.catch_warnings():
             # EconML calls scikit-learn in ways that will change: nothing a reader could mend.
             warnings.simplefilter("ignore", FutureWarning)
-            self.estimator_.fit(
-                outcome,
-                treatment.astype(int),
-                X=np.asarray(covariates, dtype=float),
-                inference=self.inference,
-            )
+            self.estimator_.fit(outcome, treatment.astype(int), X=x, inference=self.inference)
         return self
 
     def effect(self, covariates: Matrix) -> Vector:

@@ -34,7 +34,8 @@ Estimators: TypeAlias = Named | Iterable[str]
 class Estimate(NamedTuple):
     """What an estimator found, and the ends of the 95 % intervals that it states.
 
-    Effects are those of the m test subjects, if it estimates more than the average. `score` is a
+    Effects are those of the m test subjects, if it estimates more than the average, and
+    `effect_interval` has the lower and the upper ends of theirs, (2, m). `score` is a
     cross-validated AUC or R²; `settings` are those chosen, `settled` the estimator with these,
     `seconds` of CPU time; `estimand` is "ATE" or of :data:`~lib.effects.estimands.TILTS`.
     """
@@ -46,8 +47,7 @@ class Estimate(NamedTuple):
     seconds: float
     lower: float = np.nan
     upper: float = np.nan
-    effect_lower: Vector | None = None
-    effect_upper: Vector | None = None
+    effect_interval: Matrix | None = None
     estimand: str = "ATE"
     settled: Any = None
 
@@ -225,10 +225,9 @@ def _estimate(
     # One thread: small matrices cost several times the CPU time on two.
     with told(f"estimator {name!r}"), threadpool_limits(1):
         estimator.fit(*data)
-        effects = None
+        effects, ends = None, None
         if callable(getattr(estimator, "effect", None)):
             effects = np.asarray(estimator.effect(of_test), dtype=float)
-        ends: Any = (None, None)
         if hasattr(estimator, "effect_interval"):
             ends = np.array([*estimator.effect_interval(of_test)], dtype=float)
             rule = f"effect_interval of {name!r} must return lower, then upper ends, {m:,} each"
@@ -251,8 +250,7 @@ def _estimate(
         seconds=time.process_time() - begun,
         lower=float(lower),
         upper=float(upper),
-        effect_lower=ends[0],
-        effect_upper=ends[1],
+        effect_interval=ends,
         estimand=getattr(estimator, "estimand", "ATE"),
         settled=getattr(estimator, "settled", lambda: given)(),
     )

@@ -257,19 +257,17 @@ def nearest(points: Matrix, others: Matrix) -> tuple[np.ndarray, np.ndarray]:
     """
     # By SciPy, of the power 2, in blocks of 64 MB: scikit-learn's own Euclidean one is not exact.
     options = {"metric": "minkowski", "working_memory": 64}
-    ours, theirs = np.zeros(len(points), dtype=int), np.zeros(len(others), dtype=int)
-    least, start = np.full(len(others), np.inf), 0
+    ours, theirs, least, start = [], [], [], 0
     for block in pairwise_distances_chunked(points, others, **options):
         # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM
         # they are many, and whom they are matched with moves the effect.
         distances = block.round(12)
-        ours[start : start + len(block)] = distances.argmin(axis=1)
-        first = distances.argmin(axis=0)
-        lowest = distances[first, np.arange(len(others))]
-        nearer = lowest < least  # of equals, the first one stays
-        theirs[nearer], least[nearer] = start + first[nearer], lowest[nearer]
+        ours.append(distances.argmin(axis=1))
+        theirs.append(start + distances.argmin(axis=0))
+        least.append(distances.min(axis=0))
         start += len(block)
-    return ours, theirs
+    first = np.argmin(least, axis=0)  # of blocks, which has the nearest
+    return np.concatenate(ours), np.array(theirs)[first, np.arange(len(others))]
 
 
 class SLearner(EffectEstimator, name="S-learner"):

@@ -40,8 +40,8 @@ LEARNERS = {
 #: One name for all slots means the classifier of the same kind where one is needed.
 CLASSIFIER = {"ridge": "lr", "rfr": "rfc", "xgbr": "xgbc"}
 
-#: Trees store numbers in single precision anyhow; converting once spares every fit from it.
-TREES = (RandomForestRegressor, RandomForestClassifier, XGBRegressor, XGBClassifier)
+#: Learners that race, see :func:`cross_validated`.
+TREES = (RandomForestRegressor, XGBRegressor)
 
 #: XGBoost takes any keyword; these names of its own are not among scikit-learn's parameters.
 XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
@@ -247,10 +247,9 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
     little in most rows, and by the same in all rows of a fold.
     """
     scale, features, target, folds, weights = rows
-    trees = all(isinstance(setting, TREES) for setting in settings)
-    features = np.asarray(features, dtype=np.float32 if trees else None)
-    race = race and trees and not is_classifier(settings[0])
-    classes, racing = is_classifier(settings[0]), np.arange(len(settings))
+    features, classes = np.asarray(features), is_classifier(settings[0])
+    race = race and all(isinstance(setting, TREES) for setting in settings)
+    racing = np.arange(len(settings))
     used = [fold for fold in np.unique(folds) if classes or scale[fold]]
     if classes and any(len(np.unique(target[folds == fold])) < 2 for fold in used):
         raise InputError("every fold needs subjects of both arms: found a fold with one only")

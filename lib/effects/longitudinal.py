@@ -102,8 +102,8 @@ class Panel:
         Derived, as is what follows: what it depends on as numbers, (n, p), and with all before it.
     taken, said, outcomes
         Codes of the levels that were taken, (n, K), and that each regime says; outcomes (n,).
-    levels, likely
-        Levels of the treatment; and, by decision, the propensity of what was taken, (n,), or None.
+    levels
+        Levels of the treatment.
     """
 
     table: pd.DataFrame
@@ -118,7 +118,6 @@ class Panel:
     taken: np.ndarray = field(init=False, repr=False)
     said: dict[str, np.ndarray] = field(init=False, repr=False)
     outcomes: np.ndarray = field(init=False, repr=False)
-    likely: list[pd.Series | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         today = [name for name in self.adjustment if not name.endswith("_prev")]
@@ -155,10 +154,9 @@ class Panel:
                 said[name].append(levels.get_indexer(np.broadcast_to(what, len(last))))
                 check(not (said[name][-1] < 0).any(), f"regime {name!r} must name levels", what)
         histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
-        likely = [steps[t].get("propensity") for t in decisions]
         vars(self).update(levels=levels, states=states, histories=histories)
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})
-        vars(self).update(outcomes=last[self.outcome].to_numpy(float), likely=likely)
+        vars(self).update(outcomes=last[self.outcome].to_numpy(float))
 
     def is_static(self, regime: str) -> bool:
         """Say whether a regime tells everybody the same."""
@@ -182,7 +180,8 @@ class Panel:
     def known(self) -> tuple[np.ndarray, None]:
         """The true probability of every level that was taken, (n, K)."""
         check_known("column of the panel", "propensity", self.table, limit=50)
-        return np.array(self.likely).T, None
+        found = [self.table.loc[self.table["t"] == t, "propensity"] for t in self.decisions]
+        return np.array(found).T, None
 
     @cached_property
     def estimated(self) -> tuple[np.ndarray, np.ndarray]:

@@ -155,11 +155,11 @@ def evaluate(
         if each.estimand in averages:
             errors = np.array([each.ate, each.lower, each.upper]) - averages[each.estimand]
             rows.append((name, each.estimand, "error", *errors))
-        if each.effect_lower is not None:
-            width = (each.effect_upper - each.effect_lower).mean()
-            rows.append((name, "CATE", "width", width, np.nan, np.nan))
+        if each.effect_interval is not None:
+            low, high = each.effect_interval
+            rows.append((name, "CATE", "width", (high - low).mean(), np.nan, np.nan))
             if study.effects is not None:
-                within = (each.effect_lower <= study.effects) & (study.effects <= each.effect_upper)
+                within = (low <= study.effects) & (study.effects <= high)
                 rows.append((name, "CATE", "coverage", within.mean(), np.nan, np.nan))
     columns = ["estimator", "estimand", "metric", "value", "lower", "upper"]
     return pd.DataFrame(rows, columns=columns)

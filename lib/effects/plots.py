@@ -80,18 +80,18 @@ def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
     return intervals(table, "estimator", title, unit, line=line)
 
 
-def choices(table: pd.DataFrame, floor: float = -1.0) -> Figure:
+def choices(table: pd.DataFrame) -> Figure:
     """Draw what each criterion puts first, in the table of :func:`~lib.effects.selection.trial`.
 
-    Candidates with an R² below `floor` are drawn there; a family is a name up to its first hyphen.
+    Candidates with an R² below −1 are drawn there; a family is a name up to its first hyphen.
     """
-    below, place = f"R² below {floor:g}".replace("-", "−"), "place by the criterion, 1 is picked"
+    below, place = "R² below −1", "place by the criterion, 1 is picked"
     shown = table.melt("R²", var_name="panel", ignore_index=False)
     shown[place] = shown.groupby("panel")["value"].rank(method="first")
     family = shown.index.str.partition("-").get_level_values(0).str.upper() + "-learners"
-    shown["series"] = family.where(shown["R²"] >= floor, below)
+    shown["series"] = family.where(shown["R²"] >= -1, below)
     shown = pd.concat([shown, shown[shown[place] == 1].assign(series="picked")])
-    shown = shown.assign(value=shown["R²"].clip(lower=floor))
+    shown = shown.assign(value=shown["R²"].clip(lower=-1))
     ring = {"markersize": 11, "color": INK, "fillstyle": "none", "markeredgewidth": 1.3}
     looks = {below: {"marker": "v", "color": INK}, "picked": ring}
     options = {"columns": 2, "look": DOTS, "looks": looks, "line": {"best": table["R²"].max()}}

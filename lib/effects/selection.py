@@ -42,23 +42,18 @@ class Nuisances(NamedTuple):
 
 
 def nuisances(
-    covariates: Matrix,
-    treatment: Vector,
-    outcome: Vector,
-    outcome_model: Learner | None = None,
-    propensity_model: Learner | None = None,
+    covariates: Matrix, treatment: Vector, outcome: Vector, outcome_model: Learner | None = None
 ) -> Nuisances:
     """Fit :class:`Nuisances` in five folds: nobody is predicted from their own outcome.
 
-    Models are learners of scikit-learn; by default a random forest with leaves of at least 20, and
-    logistic regression. Propensities are kept within 0.01 and 0.99.
+    The outcome's model is by default a random forest with leaves of at least 20; propensities are
+    those of logistic regression, kept within 0.01 and 0.99.
     """
     forest: dict[str, Any] = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
     outcome_model = outcome_model or learner("rfr", **forest)
-    propensity_model = propensity_model or learner("lr")
     covariates, arms = np.asarray(covariates, dtype=float), (treatment == 0, treatment == 1, True)
     outcomes = (out_of_fold(outcome_model, covariates, outcome, rows) for rows in arms)
-    propensity = out_of_fold(propensity_model, covariates, treatment)
+    propensity = out_of_fold(learner("lr"), covariates, treatment)
     return Nuisances._make([*outcomes, np.clip(propensity, LOWEST, HIGHEST)])
 
 
@@ -108,23 +103,25 @@ def criteria(
     return table.rename_axis("candidate")
 
 
-def trial(study: Study, candidates: Any = CANDIDATES, seed: int = 0, **models: Any) -> pd.DataFrame:
+def trial(
+    study: Study, candidates: Any = CANDIDATES, seed: int = 0, outcome_model: Learner | None = None
+) -> pd.DataFrame:
     """Fit candidates to every other observational subject, and score them on the rest.
 
-    The study has a truth, `seed` is that of the candidates, and `models` are those of
+    The study has a truth, `seed` is that of the candidates, and `outcome_model` that of
     :func:`nuisances`. Returned are the columns of :func:`criteria`, and the `R²` against the true
     effects, which nobody has in practice.
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
-    test, validation = study.test_covariates.to_numpy(), [part[1::2] for part in data]
+    test, (x, arm, y) = study.test_covariates.to_numpy(), (part[1::2] for part in data)
     with threadpool_limits(1):
         halves = [_halves(one, *copy.deepcopy([*data, test])) for one in candidates.values()]
-        known = nuisances(*validation, **models)
+        known = nuisances(x, arm, y, outcome_model)
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))
     effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)
     r2 = compare(answers.to_numpy(), needed("truth", study.effects), bootstraps=0)["R²"][0]
-    return criteria(known, validation[1], validation[2], effects, factual).assign(**{"R²": r2})
+    return criteria(known, arm, y, effects, factual).assign(**{"R²": r2})
 
 
 @cached

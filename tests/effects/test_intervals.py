@@ -314,7 +314,7 @@ def test_intervals_reach_the_table(population):
     }
     found = estimate(study, names | {"boot": Bootstrap(TLearner(OLS, OLS), 20)}, progress=False)
     assert found["true"].upper - found["true"].lower > 0
-    assert found["t"].effect_lower.shape == (500,)
+    assert found["t"].effect_interval.shape == (2, 500)
     assert found["att"].estimand == "ATT"
     table = evaluate(study, found, bootstraps=0).set_index(["estimator", "estimand", "metric"])
     error = table.loc[("att", "ATT", "error")]

@@ -214,7 +214,7 @@ def test_one_right_model_of_two_is_enough(panel):
     seen["regressions"] = doubly_robust(replace(panel, table=wrong), name, "known")
     for estimate, phi in seen.values():
         assert abs(estimate - value(name)) < 4 * phi.std() / len(phi) ** 0.5
-    vars(blind)["likely"] = np.full((2, len(panel.taken)), 0.5)
+    vars(blind)["table"] = wrong
     estimate, phi = doubly_robust(blind, name, "known")
     assert abs(estimate - value(name)) > 6 * phi.std() / len(phi) ** 0.5
 

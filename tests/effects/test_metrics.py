@@ -159,7 +159,7 @@ def test_an_error_has_the_ends_of_the_interval_that_is_stated(estimates, study):
     effects = estimates[0][:, 0]
     low, high = study.effects - 3, study.effects + np.where(np.arange(300) < 30, -1, 3)
     found = {
-        "t": Estimate(1.0, effects, np.nan, "", 0.0, 0.0, 4.0, low, high),
+        "t": Estimate(1.0, effects, np.nan, "", 0.0, 0.0, 4.0, np.array([low, high])),
         "match": Estimate(7.0, None, np.nan, "", 0.0),
         "att": Estimate(7.0, None, np.nan, "", 0.0, estimand="ATT"),
     }

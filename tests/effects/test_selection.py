@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 
 from lib import ROOT
 from lib.effects.estimators import HIGHEST, LOWEST
@@ -70,7 +70,7 @@ def test_causal_criteria_put_the_perfect_candidate_first(world, candidates, crit
 
 def test_so_they_do_with_nuisances_that_were_learned(world, candidates):
     x, a, y, tau, _ = world
-    known = nuisances(x, a, y, LinearRegression(), LogisticRegression())
+    known = nuisances(x, a, y, LinearRegression())
     np.testing.assert_allclose(known.treated - known.control, tau, atol=0.2)
     assert known.propensity.mean() == pytest.approx(0.3, abs=0.01)
     assert (criteria(known, a, y, candidates)[CAUSAL].idxmin() == "perfect").all()
@@ -147,7 +147,7 @@ def test_only_the_influence_function_notices_money_for_everybody(world, candidat
 def test_propensities_keep_away_from_zero_and_one():
     x = np.arange(200.0)[:, None] % 20
     a = (x[:, 0] >= 10).astype(float)
-    known = nuisances(x, a, x[:, 0], LinearRegression(), LogisticRegression(C=100))
+    known = nuisances(x, a, x[:, 0], LinearRegression())
     assert (known.propensity.min(), known.propensity.max()) == (LOWEST, HIGHEST)
 
 
