@@ -52,6 +52,9 @@ class DrawnStudy(Study):
 
     def redrawn(self, **changes: Any) -> "DrawnStudy":
         """Draw it again, with some arguments changed and all else, chance included, as it was."""
+        rule = "the seed must not be that of the test subjects, unless test_seed is given, too"
+        seed = changes.get("seed")
+        check("test_seed" in changes or seed != self.drawn["test_seed"], rule, seed)
         return draw_study(**self.drawn | changes)
 
 

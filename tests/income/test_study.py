@@ -112,6 +112,10 @@ def test_a_study_is_drawn_again_with_one_thing_changed(drawn):
     # What was replaced is a question to the same draw.
     minimal = dataclasses.replace(drawn, adjustment="minimal")
     assert len(minimal.redrawn(n=200).covariates.columns) > len(minimal.covariates.columns)
+    with pytest.raises(InputError, match=r"subjects, unless test_seed is given, too: found 1$"):
+        drawn.redrawn(seed=1)
+    other = drawn.redrawn(seed=1, test_seed=0)
+    pd.testing.assert_frame_equal(other.control[before], drawn.observational[before])
 
 
 def test_studies_share_test_subjects_and_more_leave_the_first_as_they_are(simulator):
