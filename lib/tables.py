@@ -11,7 +11,7 @@ import jinja2
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import check_known
+from lib.errors import check_known, check_names
 
 _HTML = jinja2.Template((ROOT / "lib/table.html").read_text("utf-8"), autoescape=True)
 
@@ -99,8 +99,7 @@ def typeset(
 
     levels = [name if isinstance(name, tuple) else (str(name),) for name in frame]
     names = [": ".join(_text(level, None, ",g") for level in name) for name in levels]
-    for name in [*error, *error.values()]:
-        check_known("column", name, names)
+    check_names("column", [*error, *error.values()], names)
     frame = frame.set_axis(names, axis="columns")
     titles = [name or " " for name in frame.index.names]  # a column may be called ""
     labels = 0 if only_counts(frame) else len(titles)

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import networkx as nx
 
-from lib.errors import check, check_count, check_known
+from lib.errors import check, check_count, check_names
 
 #: The kinds of component; two nodes make a bridge, whichever is asked for.
 KINDS = ("cycle", "wheel")
@@ -50,8 +50,7 @@ class Chain:
         kinds = (kinds,) * len(sizes) if isinstance(kinds, str) else tuple(kinds)
         one_each = f"bcc_types must have one kind a component, {len(sizes)}"
         check(len(kinds) == len(sizes), one_each, len(kinds))
-        for kind in kinds:
-            check_known("bcc_types: kind", kind, KINDS)
+        check_names("bcc_types: kind", kinds, KINDS)
         object.__setattr__(self, "n_per_bcc", tuple(map(int, sizes)))
         object.__setattr__(self, "bcc_types", kinds)
 

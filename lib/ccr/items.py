@@ -12,7 +12,7 @@ from lib.ccr.answers import answer_text, parse, prompt_text
 from lib.ccr.questions import ANSWERS
 from lib.ccr.tasks import Prompt, Setting, generate
 from lib.ccr.theme import Draw
-from lib.errors import check, check_count, check_known
+from lib.errors import check, check_count, check_known, check_names
 
 #: From easy to hard: components of the chain, nodes of each, the share of facts not told.
 LEVELS = {"components": [1, 2, 3, 4], "nodes": [2, 3, 4], "withheld": [0.0, 0.15, 0.3, 0.45]}
@@ -42,8 +42,7 @@ def item(
     ('Is Noor happy? Answer Yes or No.', 'Yes')
     """
     others = sorted({field.name for field in fields(Setting)} - {"n_per_bcc", "n_samples"})
-    for name in setting:
-        check_known("parameter", name, ["components", "nodes", "seed", *others])
+    check_names("parameter", setting, ["components", "nodes", "seed", *others])
     check_count("index", index, least=0)
     check_count("components", components, least=1)
     one_sample = {"n_samples": 1, "first_task": index, "n_jobs": 1}

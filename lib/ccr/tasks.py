@@ -23,7 +23,7 @@ from lib.ccr.questions import ANSWERS, UNKNOWN
 from lib.ccr.stories import FORMS, WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
-from lib.errors import InputError, check, check_count, check_known, is_count
+from lib.errors import InputError, check, check_count, check_known, check_names, is_count
 from lib.files import AnyPath, atomic_write, write_parquet
 from lib.noise import uniforms
 
@@ -493,8 +493,7 @@ def generate(
     (90, 30, 30)
     """
     known = [*(field.name for field in fields(Setting)), "n_tasks", "seed", "first_task", "n_jobs"]
-    for name in setting:
-        check_known("parameter", name, known)
+    check_names("parameter", setting, known)
     check_count("n_tasks", n_tasks, least=1)
     check_count("seed", seed, least=0)
     check_count("first_task", first_task, least=0)

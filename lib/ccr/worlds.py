@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lib.ccr.graphs import Chain
-from lib.errors import check, check_known
+from lib.errors import check, check_known, check_names
 from lib.noise import uniforms
 
 #: The probabilities that noise is drawn with (reference implementation of CCR.GB).
@@ -41,8 +41,7 @@ class World:
             each, n = tuple(map(kind, getattr(self, name))), self.chain.n_nodes
             check(len(each) == n, f"{name} must be one a node, {n}", len(each))
             object.__setattr__(self, name, each)
-        for operator in self.operators:
-            check_known("operator", operator, ("and", "or"))
+        check_names("operator", self.operators, ("and", "or"))
         for p in self.probabilities:
             check(0 < p < 1, "a probability of noise must lie between 0 and 1", p)
 

@@ -24,7 +24,7 @@ from lib.effects.estimator_files import GRIDS, PAPER, Grids, read_estimators
 from lib.effects.intervals import NORMAL
 from lib.effects.metrics import evaluate
 from lib.effects.study import Matrix, Study, Table, Vector, read_study
-from lib.errors import InputError, check, check_count, check_known, told
+from lib.errors import InputError, check, check_count, check_known, check_names, told
 
 #: Name → an estimator: of the book, of another library, or a class of your own; or names alone.
 Named: TypeAlias = dict[str, Any]
@@ -82,8 +82,7 @@ def benchmark(
         `selection`; fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
     """
     parts = [[*inspect.signature(part).parameters] for part in (read_estimators, benchmarks, Study)]
-    for name in options:
-        check_known("argument", name, dict.fromkeys(itertools.chain(*parts)), 40)
+    check_names("argument", options, dict.fromkeys(itertools.chain(*parts)), 40)
     of_file, of_run, of_study = ({k: options[k] for k in part if k in options} for part in parts)
     names = PAPER if estimators is None and grids is GRIDS else estimators
     check_count("seed", seed, least=0)

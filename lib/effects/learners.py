@@ -18,7 +18,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
 from lib.effects.study import Matrix, Vector
-from lib.errors import InputError, check, check_known
+from lib.errors import InputError, check, check_known, check_names
 
 #: A regressor or a classifier of scikit-learn's kind; and how much rows count, if not all alike.
 Learner: TypeAlias = BaseEstimator
@@ -59,8 +59,7 @@ def learner(name: str, seed: int = 0, **parameters: Any) -> Learner:
     check_known("base estimator", name, LEARNERS)
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
-    for parameter in parameters:
-        check_known(f"{name} parameter", parameter, sorted(known), 40)
+    check_names(f"{name} parameter", parameters, sorted(known), 40)
     usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
     return made.set_params(**usual | parameters)
 

@@ -47,7 +47,7 @@ from threadpoolctl import threadpool_limits
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
 from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector
-from lib.errors import check, check_known, told
+from lib.errors import check, check_known, check_names, told
 
 #: What a regime is worth, and by how much each subject moves that.
 Worth: TypeAlias = tuple[float, Vector]
@@ -122,8 +122,8 @@ class Panel:
     def __post_init__(self) -> None:
         today = [name for name in self.adjustment if not name.endswith("_prev")]
         past = [name.removesuffix("_prev") for name in self.adjustment if name not in today]
-        for name in ("subject", "t", self.treatment, self.outcome, *today, *past):
-            check_known("column of the panel", name, self.table, limit=50)
+        named = ("subject", "t", self.treatment, self.outcome, *today, *past)
+        check_names("column of the panel", named, self.table, limit=50)
         check(self.treatment not in today, "adjustment must not hold what is decided", today)
         decisions = [*self.decisions]
         check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
@@ -136,8 +136,7 @@ class Panel:
         levels = self.table[self.treatment].astype("category").cat.categories
         states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
         for t in decisions:
-            for step in (t - 1, t):
-                check_known("step", step, steps)
+            check_names("step", (t - 1, t), steps)
             now, before = steps[t][today], steps[t - 1][past]
             state = now.join(before.add_suffix("_prev"))
             absent = pd.concat([state, steps[t][self.treatment]], axis=1).isna().any()
@@ -354,8 +353,7 @@ def marked(
 ) -> pd.DataFrame:
     """Mark entrants on panels by the true gains of regimes, in the columns of the benchmark."""
     rows, entrants = [], list(entrants)
-    for name in entrants:
-        check_known("entrant", name, ENTRANTS)
+    check_names("entrant", entrants, ENTRANTS)
     for k, panel in enumerate(panels):  # one at a time in memory
         with threadpool_limits(1):  # or how sums are split would show in the last digits
             found = {name: ENTRANTS[name](panel) for name in entrants}

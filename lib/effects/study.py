@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lib.errors import InputError, check, check_known, check_once
+from lib.errors import InputError, check, check_known, check_names, check_once
 from lib.files import AnyPath, atomic_write, read_table, write_parquet
 
 #: What estimators learn from: covariates of n subjects, (n, p), and a number of each, (n,).
@@ -217,9 +217,8 @@ class Study:
         chosen = self.adjustment
         if isinstance(chosen, str):
             check_known("adjustment", chosen, ADJUSTMENT_SETS)
-            for name in ADJUSTMENT_SETS[chosen]:
-                check_known(f"adjustment={chosen!r}: column", name, self.observational)
-            chosen = ADJUSTMENT_SETS[chosen]
+            what, chosen = f"adjustment={chosen!r}: column", ADJUSTMENT_SETS[chosen]
+            check_names(what, chosen, self.observational)
         rule = "the adjustment set must be a sequence, and name at least one covariate"
         check(hasattr(chosen, "__getitem__") and len(chosen) > 0, rule, chosen)
         adjusted = [name for name in chosen if name in (self.treatment, self.outcome)]
@@ -232,8 +231,7 @@ class Study:
         absent = int(taken.isna().sum())
         check(absent == 0, f"column {self.treatment!r} must have no missing value", absent)
         check(np.shape(self.arms) == (2,), "the arms must be two levels", self.arms)
-        for arm in self.arms:
-            check_known("arm", arm, taken.unique())
+        check_names("arm", self.arms, taken.unique())
         check(self.arms[0] != self.arms[1], "the two arms must differ", self.arms)
         _check_spelling(taken)
         return np.asarray(taken.isin(self.arms))
@@ -284,8 +282,7 @@ def read_study(
 def _probabilities(
     which: str, table: pd.DataFrame, arms: tuple[str, str], whose: pd.DataFrame
 ) -> Matrix:
-    for name in arms:
-        check_known(f"{which} column", name, table)
+    check_names(f"{which} column", arms, table)
     rule = f"{which} must have one row a subject"
     check(len(table) == len(whose), f"{rule}, {len(whose):,}", len(table))
     _check_order(rule, table.index, whose.index)
@@ -313,8 +310,7 @@ def tempered(probabilities: pd.DataFrame, power: float) -> pd.DataFrame:
 
 def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
     check_once(f"{which} column", table)
-    for name in names:
-        check_known(f"{which} column", name, table)
+    check_names(f"{which} column", names, table)
     check(len(table) > 0, f"the {which} table must have rows", 0)
     column = table[outcome]
     numbers = column.dtype.kind in "iuf"

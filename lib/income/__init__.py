@@ -8,7 +8,7 @@ import joblib
 from lib import ROOT
 from lib.adult import load_adult
 from lib.cache import cached
-from lib.errors import check_known
+from lib.errors import check_known, check_names
 from lib.files import AnyPath, read_table
 from lib.income.data_sets import load_cate
 from lib.income.mechanisms import MECHANISMS
@@ -48,8 +48,7 @@ def fitted_simulator(
         check_known("specification", specification, [*shipped, "a path"])
     frame = load_adult() if table is None else read_table(table)
     model = Specification.from_yaml(path, MECHANISMS)
-    for name in seeded or ():
-        check_known("variable", name, model.variables, limit=50)
+    check_names("variable", seeded or (), model.variables, limit=50)
 
     def fit(mechanism: Mechanism, parents: Parents, values: Column | None, seed: int) -> Mechanism:
         follows = seeded is None or mechanism.variable in seeded

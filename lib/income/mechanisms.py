@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from lib import noise as addressed
 from lib.adult import EDUCATION_LEVELS
-from lib.errors import check_known
+from lib.errors import check_names
 from lib.scm.mechanisms import (
     CategoricalMechanism,
     Column,
@@ -152,8 +152,7 @@ class MaritalStatusTransition(CategoricalMechanism):
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         levels, weights = list(self.levels_.categories), self.after_studies or {}
-        for level in levels:
-            check_known(f"variable {self.variable!r}: level", level, self.ALLOWED)
+        check_names(f"variable {self.variable!r}: level", levels, self.ALLOWED)
         forest = RandomForestClassifier(random_state=seed)
         self.by_age_ = Learned(forest, {"age": parents["age"]}, values.codes)
         self.allowed_ = np.array(

@@ -32,7 +32,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 
-from lib.errors import InputError, check, check_known, one_of
+from lib.errors import InputError, check, check_names, one_of
 
 #: The values of one variable: numbers, or levels of a category.
 Column: TypeAlias = np.ndarray | pd.Categorical
@@ -419,8 +419,7 @@ class FittedMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         allowed = ESTIMATORS[self.estimator]().get_params()
-        for option in self.options:
-            check_known("key", option, [*parameter_names(type(self)), *allowed], limit=40)
+        check_names("key", self.options, [*parameter_names(type(self)), *allowed], limit=40)
 
     def learned_from(self, causes: Iterable[str]) -> list[str]:
         return list(causes)

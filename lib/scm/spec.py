@@ -28,7 +28,7 @@ import networkx as nx
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from lib import ROOT
-from lib.errors import InputError, check, check_known, first_problem
+from lib.errors import InputError, check, check_known, check_names, first_problem
 from lib.files import AnyPath, read_yaml
 from lib.scm.mechanisms import MECHANISMS, FittedMechanism, Mechanism, parameter_names
 
@@ -101,8 +101,8 @@ class Specification:
         content, source = read_yaml(path, WITHOUT_MEANING["file"]), str(path)
         if not isinstance(content, Mapping) or "variables" not in content:
             raise InputError(f"{source}: the key 'variables' is missing")
-        for key in _with_meaning(content, "file", source):
-            check_known(f"{source}: key", key, ("variables", "title", "description"))
+        keys = _with_meaning(content, "file", source)
+        check_names(f"{source}: key", keys, ("variables", "title", "description"))
         return cls(content["variables"], source, types)
 
     def initial(self, name: str) -> Mechanism:
@@ -190,8 +190,7 @@ class Specification:
             (transition, "seq_parents_prev", transition.reads_previous),
         ):
             declared, reader = list(getattr(variable, place)), type(mechanism).__name__
-            for parent in declared:
-                check_known(f"{where}, {place}: parent", parent, self.variables, limit=50)
+            check_names(f"{where}, {place}: parent", declared, self.variables, limit=50)
             met = bool(declared) or not isinstance(mechanism, FittedMechanism)
             check(met, f"{where}: {reader} needs {place} to learn from", declared)
             for parent in reads:
