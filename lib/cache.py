@@ -24,12 +24,11 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import joblib
-from filelock import FileLock
 from joblib.hashing import Hasher, NumpyHasher
 
 from lib import ROOT
 from lib.errors import InputError
-from lib.files import digest, writable, write_bytes
+from lib.files import digest, file_lock, writable, write_bytes
 
 #: What a function that is kept takes and returns.
 Given = ParamSpec("Given")
@@ -134,7 +133,7 @@ def cached(function: Callable[Given, Result]) -> Callable[Given, Result]:
         chosen = os.environ.get("CAUSAL_BENCHMARK_BOOK_CACHE") or ROOT / ".cache" / "results"
         # In folders of few: a write looks at its neighbours, see `atomic_write`.
         entry = _opened(Path(chosen)) / key[:2] / f"{key}.pkl"
-        with FileLock(entry.with_suffix(".lock")):  # which the system releases, however one ends
+        with file_lock(entry.with_suffix(".lock")):
             # Whatever a missing or damaged entry raises, the remedy is to compute it. At once,
             # because a stream ends with a checksum, which is looked at before anything is read.
             with contextlib.suppress(Exception):

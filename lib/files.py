@@ -19,6 +19,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+from filelock import FileLock
 
 from lib.errors import InputError, check, check_known, check_once, told
 
@@ -190,6 +191,15 @@ def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
         folder.mkdir(mode, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}{remedy}") from None
+
+
+def file_lock(path: Path, wait: bool = True) -> FileLock:
+    """Return a lock to hold, which the system releases when its holder ends, however it ends.
+
+    With ``wait=False``, a lock that somebody else holds is a :class:`filelock.Timeout`.
+    """
+    writable(path.parent)
+    return FileLock(path, timeout=-1 if wait else 0)
 
 
 def digest(path: Path, without: Collection[str] = ()) -> str:

@@ -13,12 +13,14 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from filelock import Timeout
 
 from lib import ROOT
 from lib.errors import InputError
 from lib.files import (
     atomic_write,
     digest,
+    file_lock,
     read_table,
     read_yaml,
     writable,
@@ -206,6 +208,20 @@ def test_frames_become_one_table_and_are_drawn_one_at_a_time(tmp_path):
     metadata = pq.read_metadata(tmp_path / "table.parquet")
     assert metadata.num_row_groups == 3
     assert metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_a_lock_is_held_by_one(tmp_path):
+    lock = tmp_path / "lock"
+    with file_lock(lock), pytest.raises(Timeout), file_lock(lock, wait=False):
+        pass
+    with file_lock(lock, wait=False):
+        pass
+
+
+def test_a_folder_in_which_no_lock_can_be_is_named(tmp_path):
+    (tmp_path / "runs").touch()
+    with pytest.raises(InputError, match="runs cannot be written: File exists"):
+        file_lock(tmp_path / "runs" / ".lock")
 
 
 def test_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):

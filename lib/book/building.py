@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from lib.book.editions import BOOK, Book, Edition, Run, load_edition
 from lib.book.parameters import marked, read_notebook
@@ -19,7 +19,7 @@ from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale, worker_count
 from lib.cache import versions
 from lib.errors import InputError, check
-from lib.files import writable, write_text
+from lib.files import file_lock, writable, write_text
 
 #: What the page on the status of all pages includes.
 STATUS = "status_table.md"
@@ -48,9 +48,8 @@ def build(
     """
     workers, made = worker_count(workers), load_edition(edition, book)
     runs, executed = list(made.runs.values()), book.executed / made.name
-    writable(executed)
     try:
-        with FileLock(executed / ".lock", timeout=0):
+        with file_lock(executed / ".lock", wait=False):
             stale = [run for run in runs if why_stale(run)]
             problems = execute(stale, workers)
             table = status_table(made)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from filelock import FileLock
 
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
@@ -22,7 +21,7 @@ from lib.book.parameters import as_source, read_notebook
 from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale, worker_count
 from lib.errors import check, check_names
-from lib.files import writable, write_bytes, write_text
+from lib.files import file_lock, writable, write_bytes, write_text
 
 #: More runs than these in one sweep are a mistake rather than a plan.
 MOST_RUNS = 10_000
@@ -41,7 +40,7 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
 
     `pages` are Markdown by the name of their folder. Returns the warnings of the renderer.
     """
-    with FileLock(book.runs / ".lock"):
+    with file_lock(book.runs / ".lock"):
         about = "Runs with values of one's own."
         site = Site(book.runs / ".staging", about, book=book, searched=False)
         shown = {run.page} if run else set(pages)

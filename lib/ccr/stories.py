@@ -67,7 +67,7 @@ class Story:
             clauses = [node.own, *(self.nodes[cause].true for cause in causes)]
             rule = wording[operators[number] if causes else "one"]
             # With letters, a list has one reading.
-            lettered = (f"({a}) {one}" for a, one in zip(ascii_lowercase, clauses, strict=False))
+            lettered = (f"({ascii_lowercase[i]}) {one}" for i, one in enumerate(clauses))
             told = rule.format(effect=node.true, causes="; ".join(lettered) if causes else node.own)
             parts.append((f"rule of node {number}", told[0].upper() + told[1:]))
         return [*parts, ("closed world", self.theme.closing)]

@@ -55,15 +55,15 @@ def _by_name(value: Any) -> Any:
     return {"type": value or "None"} if value is None or isinstance(value, str) else value
 
 
-Named = Annotated[Sampler, BeforeValidator(_by_name)]
+SamplerOrName = Annotated[Sampler, BeforeValidator(_by_name)]
 
 
 class Variable(BaseModel, extra="forbid", frozen=True):
     """One variable: its causes and mechanisms, in the first step and later."""
 
-    sampler: Named
+    sampler: SamplerOrName
     parents: tuple[str, ...] = ()
-    seq_sampler: Named = Sampler(type="None")
+    seq_sampler: SamplerOrName = Sampler(type="None")
     seq_parents_curr: tuple[str, ...] = ()
     seq_parents_prev: tuple[str, ...] = ()
     label: str | None = None

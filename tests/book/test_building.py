@@ -6,13 +6,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from filelock import FileLock
 
 from lib.book import building, rendering
 from lib.book.building import build, status_table
 from lib.book.editions import load_edition
 from lib.book.running import run_page, why_stale
 from lib.errors import InputError
+from lib.files import file_lock
 
 
 def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
@@ -60,7 +60,7 @@ def test_a_page_takes_one_core_unless_the_user_says_otherwise(tiny_book, monkeyp
 
 def test_two_builds_at_once_are_refused(tiny_book):
     with (
-        FileLock(tiny_book.executed / "default" / ".lock"),
+        file_lock(tiny_book.executed / "default" / ".lock"),
         pytest.raises(InputError, match="another build is at work"),
     ):
         build("default", render=False, book=tiny_book)
