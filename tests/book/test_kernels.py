@@ -93,8 +93,8 @@ def watch(kernel, usual, end=open({str(end)!r}, "w")):
             kernel.iopub_thread.thread.join(0.5)
             print(kernel.iopub_thread.thread.is_alive(), file=end, flush=True)
         usual(status, channel, *others)
-    kernel._publish_status_and_flush = publish
-watch(get_ipython().kernel, get_ipython().kernel._publish_status_and_flush)
+    kernel._publish_status = publish
+watch(get_ipython().kernel, get_ipython().kernel._publish_status)
 """
     outputs("farewell", cell)
     assert set(end.read_text().split()) == {"True"}
