@@ -364,7 +364,32 @@ def test_solutions_of_evaluation_show_what_they_say(scored):
     sizes = scored.ended["solution-4"]
     assert list(sizes.index) == sorted({50, scored["n_samples"]})
     assert set(scored.ended["solution-5"].columns) == {"ATE", "PNS"}
-    assert scored.ended["solution-6"].sum().item() == pytest.approx(100, abs=0.5)
+    assert scored.ended["solution-6"].sum().tolist() == pytest.approx([100, 100], abs=0.5)
+    assert scored["errors"].iloc[1] < scored["errors"].iloc[0], "with ever more samples"
+
+
+def test_luck_shrinks_in_the_end_and_limits_do_not(scored):
+    table, n = scored.ended["code-21"], scored["n_samples"]
+    r, m = scored["rate"], table.index.get_level_values("factors")
+    assert table["external, limit"].tolist() == pytest.approx(1 - (1 - 2 * r) ** m)
+    assert table["internal, limit"].tolist() == pytest.approx(1 - (1 - 2 * r) ** (m - 1))
+    if scored["least_pns"] < 0.1:
+        return  # effects so small that more samples define more of them, with the most luck
+    luck = table["internal, true answers"]
+    assert (luck[10 * n] < luck[n]).all()
+    assert (
+        table.loc[10 * n, "external RAE"].sub(table.loc[10 * n, "external, limit"]).abs().max()
+        < 0.05
+    )
+
+
+def test_the_small_model_earns_no_more_than_no_to_everything_where_the_words_say_so(scored):
+    shown = scored["shown"]
+    value, no = (shown[name] for name in ("value", "No to all"))
+    assert value["cause made false"] == pytest.approx(no["cause made false"], abs=0.01)
+    assert value["changed"] <= no["changed"]
+    below = scored["published"]["cause made false"]
+    assert below.min() < value["cause made false"] < below.max()
 
 
 def test_somebody_who_misreads_the_operators_is_consistent_in_the_end(scored):
