@@ -104,6 +104,11 @@ def test_with_or_everywhere_every_noise_but_the_root_s_must_be_false(exact):
         assert pns == pytest.approx(np.prod([1 - p for p in world.probabilities[1:]]))
 
 
+def test_random_operators_let_the_most_through(exact):
+    medians = pd.DataFrame(exact["small"]).median()
+    assert medians.idxmax() == "random"
+
+
 def test_solutions_of_exact_quantities_show_what_they_say(exact):
     by_hand = exact.ended["solution-1"]
     assert by_hand["and"].tolist() == pytest.approx([0.8, 1, 0.8])
@@ -116,6 +121,9 @@ def test_solutions_of_exact_quantities_show_what_they_say(exact):
     assert seen != done
     for functions in ("and", "or"):
         assert exact.ended["solution-3"][functions].astype(float).is_monotonic_decreasing
+    fallen = exact.ended["solution-3"].iloc[-1]
+    assert fallen["or"] < fallen["and"] / 100
+    assert 1 / 4 < fallen["random"] / fallen["and"] < 4, "about as fast"
     assert exact.ended["solution-5"]["difference"].tolist() == pytest.approx(
         [1 / 3, 1 / 8], abs=0.02
     )
