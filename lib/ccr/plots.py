@@ -38,7 +38,7 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
         arrow(right, (x, y), (x, end), 2 * width / (end - y), **edge)
         if pns is not None:
             look = {"bbox": {"fc": "white", "ec": "none", "pad": 0.8}, "size": 9, "ha": "center"}
-            said = number_text(pns[cause, effect], digits=".2g")
+            said = number_text(pns[cause, effect], digits=".3g")
             right.text(x + width, (y + end) / 2, said, va="center", **look)
     for axes, title, nodes in ((left, "causal graph", places), (right, "cut tree", spine)):
         axes.set(aspect="equal", xlim=(-WIDTH / 4, WIDTH / 4), ylim=(bottom - 0.25, 0.25))

@@ -53,7 +53,7 @@ def test_every_edge_is_drawn_and_written_on(chain, quantities):
     n_arrows = [len(axes.patches) - n for axes, n in zip(figure.axes, circles, strict=True)]
     assert n_arrows == [chain.graph.number_of_edges(), len(chain.quantities)]
     written = {text.get_text() for text in right.texts}
-    assert {f"{pns:.2g}" for pns in quantities["PNS"]} <= written
+    assert {f"{pns:.3g}" for pns in quantities["PNS"]} <= written
     assert {text.get_text() for text in left.texts} == {str(n) for n in range(chain.n_nodes)}
     long = Chain([2] * 7)
     _, right = plots.chain_and_cut_tree(long, dict.fromkeys(long.quantities, 1e-5)).axes
