@@ -52,7 +52,7 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     ends = many["value"][many["series"] == "sampled truth"].agg(["min", "max"])
     least, most = (number_text(end, digits=0) for end in ends)
     span = f"from {least} to {most}" if least != most else least
-    title = f"Effects by {label}: {span} dollars"
+    title = f"Sampled effects by {label}: {span} dollars"
     room = 0.15 * (high - low) + 1
     looks = {"sampled truth": {**DOTS, "marker": "s", "elinewidth": 1}}
     options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}

@@ -59,12 +59,12 @@ def beside_the_paper(
     runs = {"ours": table, "paper": published_metrics(adjustment)}
     for metric in TABLES_OF_PAPER[table_of_paper]:
         digits, title = METRICS[metric]
-        if metric == "R²" and pd.notna(ceiling):
-            title += f", of at most {ceiling:.2f}"
+        most = f", of at most {ceiling:.2f}" if metric == "R²" and pd.notna(ceiling) else ""
         for whose, run in runs.items():
             rows = run[run["metric"] == metric].set_index("estimator").reindex(estimators)
             rows = rows[["value", "lower", "upper"]].to_numpy()
-            columns[whose, title] = [_in_words(*row, digits=digits) for row in rows]
+            said = title + most * (whose == "ours")
+            columns[whose, said] = [_in_words(*row, digits=digits) for row in rows]
     return pd.DataFrame(columns, pd.Index(estimators, name="estimator")).rename(index=labels())
 
 

@@ -89,8 +89,8 @@ def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
         **{"standard error": [0.1, 0.2, np.nan]}, mine=[1.5, np.nan, 3.0]
     )
     figure = plots.by_group(table, "level", {"mine": "My learner"})
-    assert message(figure) == "Effects by level: from 1 to 2 dollars"
-    assert message(plots.by_group(table[1:], "level")) == "Effects by level: 2 dollars"
+    assert message(figure) == "Sampled effects by level: from 1 to 2 dollars"
+    assert message(plots.by_group(table[1:], "level")) == "Sampled effects by level: 2 dollars"
     (axes,) = figure.axes
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "My learner",
