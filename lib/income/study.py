@@ -113,9 +113,12 @@ def draw_studies(
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     check(len(simulators) > 0, "studies need a simulator", simulators)
     options, firsts = OF_TEST_SUBJECTS | options, dict[Simulator, DrawnStudy]()
+    met = set[tuple[Simulator, int]]()  # one study twice would pass for two draws
     for simulator, seed in zip(itertools.cycle(simulators), seeds, strict=False):
         of_others = seed not in (options["test_seed"], options["truth_seed"])
         check(of_others, "the seed of a study must not be that of its test subjects", seed)
+        check((simulator, seed) not in met, "studies of a simulator must differ in seed", seed)
+        met.add((simulator, seed))
         if simulator not in firsts:
             firsts[simulator] = draw_study(simulator, n, seed=seed, **options)
             yield firsts[simulator]

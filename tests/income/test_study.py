@@ -211,6 +211,9 @@ def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator)
         seeds = {"test_seed": 5, "truth_seed": 6}
         with pytest.raises(InputError, match=f"not be that of its test subjects: found {wrong}"):
             list(draw_studies(simulator, 50, [4, wrong], **options, **seeds))
+    twice = draw_studies([simulator, other], 50, [7, 7, 8, 7], **options)
+    with pytest.raises(InputError, match="studies of a simulator must differ in seed: found 7"):
+        assert len([next(twice) for _ in range(3)]) == 3 and next(twice)
     with pytest.raises(InputError, match=r"studies need a simulator: found \[\]"):
         next(draw_studies([], 10, [0]))
     garden = Simulator(Specification({"light": {"sampler": "gaussian"}}))
