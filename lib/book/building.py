@@ -95,9 +95,8 @@ def make_sheets(edition: str = "default", book: Book = BOOK) -> tuple[list[Path]
     """
     made, folders, problems = load_edition(edition, book), [], []
     rule = f"sheets are made of executed pages: `python -m lib book --edition {edition}` first"
-    for name, run in made.runs.items():
-        if not read_record(run.record):
-            raise InputError(f"{rule}; page {name} has no run")
+    if missing := [name for name, run in made.runs.items() if not read_record(run.record)]:
+        raise InputError(f"{rule}; page {missing[0]} has no run")
     for who, version in SHEETS.items():
         folders.append(book.built / f"{made.name}-{who}")
         title = f"Exercises for {who}"

@@ -42,8 +42,7 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
     `pages` are Markdown by the name of their folder. Returns the warnings of the renderer.
     """
     with file_lock(book.runs / ".lock"):
-        about = "Runs with values of one's own."
-        site = Site(book.runs / ".staging", about, book=book, searched=False)
+        site = Site(book.runs / ".staging", "Runs with values of one's own.", "", False, book)
         shown = {run.page} if run else set(pages)
         records = find_runs(book)
         others = shown | {path.parent.name for path in book.runs.glob("*/index.html")}
