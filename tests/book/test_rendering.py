@@ -102,7 +102,7 @@ def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_b
     site.add("sums", run, "a test")
     _, _, box, page = nbformat.reads(site.pages["sums.ipynb"], 4).cells
     assert 'value="&#39;5&#39;" data-default="5"' in box.source, "as the command wants it"
-    assert box.source.index("Not the defaults: <code>n ") < box.source.index("<details")
+    assert box.source.index("that are not the defaults: <code>n ") < box.source.index("<details")
     assert page.source == "import math"
     assert page.metadata["tags"] == ["hide-input"]
     assert page.metadata["mystnb"]["code_prompt_show"] == "Imports"
