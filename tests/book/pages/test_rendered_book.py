@@ -692,6 +692,7 @@ def test_the_box_says_what_is_of_another_type(fresh, address):
             page.locator(f"input[name={name}]").fill(text)
         expected = ["list[int]", "int", "float", "int"]
         assert said.all_text_contents() == [f"expected {kind}" for kind in expected]
+        assert findings(page) == [] and small_texts(page) == []
         page.locator("input[name=seed]").fill("7")
         assert said.count() == 3 and troubles == []
 
