@@ -59,7 +59,8 @@
     const each = words.map(
       word => weight * count(heading, word) + Math.log2(1 + count(text, word)));
     const together = weight * count(heading, phrase) + 2 * Math.log2(1 + count(text, phrase));
-    return each.every(hit => hit > 0) || together ? each.reduce((a, b) => a + b, together) : 0;
+    const named = weight * plain(heading.toLowerCase()).split(" · ").includes(joined); // as it is
+    return each.every(hit => hit > 0) || together ? each.reduce((a, b) => a + b, together + named) : 0;
   };
 
   const field = [...document.querySelectorAll("input[name=q]")].at(-1); // the first is a dialog's

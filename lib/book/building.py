@@ -95,9 +95,8 @@ def make_sheets(edition: str = "default", book: Book = BOOK) -> tuple[list[Path]
     """
     made, folders, problems = load_edition(edition, book), [], []
     rule = f"sheets are made of executed pages: `python -m lib book --edition {edition}` first"
-    for name, run in made.runs.items():
-        if not read_record(run.record):
-            raise InputError(f"{rule}; page {name} has no run")
+    if missing := [name for name, run in made.runs.items() if not read_record(run.record)]:
+        raise InputError(f"{rule}; page {missing[0]} has no run")
     for who, version in SHEETS.items():
         folders.append(book.built / f"{made.name}-{who}")
         title = f"Exercises for {who}"
@@ -108,8 +107,8 @@ def make_sheets(edition: str = "default", book: Book = BOOK) -> tuple[list[Path]
             sheet = exercises(version(executed))
             if sheet.cells:
                 chapter = run.title or executed.cells[0].source.split("\n")[0].strip("# ")
-                heading = nbformat.v4.new_markdown_cell(f"# {chapter}: exercises", id="title")
-                sheet.cells.insert(0, heading)
+                text = f"# {chapter}: exercises\n\nSome of them use what the chapter shows."
+                sheet.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="title"))
                 text = nbformat.writes(sheet).replace("<details>", "<details open>")
                 site.pages[f"exercises_{name}.ipynb"] = text
         problems += site.publish(folders[-1])

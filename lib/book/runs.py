@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from scipy.stats import t
 
 from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
@@ -41,8 +42,7 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
     `pages` are Markdown by the name of their folder. Returns the warnings of the renderer.
     """
     with file_lock(book.runs / ".lock"):
-        about = "Runs with values of one's own."
-        site = Site(book.runs / ".staging", about, book=book, searched=False)
+        site = Site(book.runs / ".staging", "Runs with values of one's own.", "", False, book)
         shown = {run.page} if run else set(pages)
         records = find_runs(book)
         others = shown | {path.parent.name for path in book.runs.glob("*/index.html")}
@@ -121,29 +121,31 @@ def sweep(
 
 
 def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
-    """Draw recorded numbers against the first parameter that was swept and is no seed.
+    """Draw recorded numbers against the first parameter that has several values and is no seed.
 
     `table` has the columns that :func:`sweep` writes. Seeds are averaged over, and an interval of
-    95 % is that of their mean; where runs do not differ, it is that of their own standard error.
+    95 % is that of their mean, by Student's t; where runs do not differ, it is that of their own
+    standard error. If nothing but seeds differs, each of them is a point.
     """
-    seeds = [name for name in swept if name.endswith("seed")]
-    x, *others = [name for name in swept if name not in seeds] or seeds
-    others = [name for name in others if len(table[name].astype(str).unique()) > 1]
+    several = [name for name in swept if len({*map(str, table[name])}) > 1] or swept[:1]
+    x, *others = [name for name in several if not name.endswith("seed")] or several
     runs = table.groupby(["number", x, *others], sort=False)
     found = runs.agg({"value": "mean", "unit": "first", "standard_error": "first"})
-    several, own = runs["value"].sem(), found["standard_error"].astype(float)
-    reach = plots.HALF_WIDTH * several.where(several > 0, own).fillna(0)
+    spread = t.ppf(0.975, runs["value"].count() - 1) * runs["value"].sem()
+    own = plots.HALF_WIDTH * found["standard_error"].astype(float)
+    reach = spread.where(spread > 0, own).fillna(0)
     drawn = found.assign(lower=found["value"] - reach, upper=found["value"] + reach).reset_index()
     drawn["panel"] = drawn["number"].str.replace("_", " ")
     drawn["series"] = [
         ", ".join(f"{name} = {row[name]}" for name in others) for _, row in drawn.iterrows()
     ]
     shape = plots.lines if pd.api.types.is_numeric_dtype(drawn[x]) else plots.intervals
-    if shape is plots.intervals:  # beside which a long text would leave no room
-        drawn[x] = [t if len(t) < 40 else f"{t[:24]} … {t[-12:]}" for t in map(str, drawn[x])]
-    look: dict[str, Any] = {"look": {"marker": "o"}} if shape is plots.lines else {}
-    options = {"columns": 1 if drawn["panel"].nunique() <= 4 else 2, "shared": False} | look
-    figure: plots.Drawing = shape(drawn, x, f"Recorded numbers by {x}", **options)
+    options: dict[str, Any] = {"columns": 1 if drawn["panel"].nunique() <= 4 else 2}
+    if shape is plots.lines:  # of which none leads from one seed to the next
+        options["look"] = {"marker": "o"} | ({"linestyle": ""} if x.endswith("seed") else {})
+    else:  # beside a long text would be no room
+        drawn[x] = [s if len(s) < 40 else f"{s[:24]} … {s[-12:]}" for s in map(str, drawn[x])]
+    figure: plots.Drawing = shape(drawn, x, f"Recorded numbers by {x}", shared=False, **options)
     return figure
 
 

@@ -1,16 +1,21 @@
 """What is staged is rendered: links by the name of a page, citations without a bibliography."""
 
+import contextlib
+import re
 import subprocess
 import sys
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
 from lib.book import rendering
 from lib.book.building import build
 from lib.book.editions import BOOK, Book, Run, load_edition
-from lib.book.rendering import _LINK, Site, code
+from lib.book.parameters import read_notebook
+from lib.book.rendering import _LINK, TEMPLATES, Site, code
 from lib.book.running import run_page
+from lib.errors import InputError
 
 
 @pytest.fixture
@@ -97,6 +102,7 @@ def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_b
     site.add("sums", run, "a test")
     _, _, box, page = nbformat.reads(site.pages["sums.ipynb"], 4).cells
     assert 'value="&#39;5&#39;" data-default="5"' in box.source, "as the command wants it"
+    assert box.source.index("that are not the defaults: <code>n ") < box.source.index("<details")
     assert page.source == "import math"
     assert page.metadata["tags"] == ["hide-input"]
     assert page.metadata["mystnb"]["code_prompt_show"] == "Imports"
@@ -105,6 +111,63 @@ def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_b
         assert cells[-1].metadata["tags"] == ["imports"]
         assert "pip install" in cells[1].source, "it says what it needs"
     assert nbformat.reads(site.files["downloads/sums-source.ipynb"].decode(), 4) == notebook
+
+
+#: Texts as one types them; those of the second list are of no type below, or of some only.
+TYPED = ["4", "-3", " 10_000 ", "010", "[]", "[1, -2]", "[3]", "[[3, 3], [2]]", "[it is, 2nd]"]
+TYPED += ["3.", ".5", "-0.25", "1e-3", "1_000.5E+2", "[0.1, 1]", "[1e-3, 2]", '["a, b", "]"]']
+MISTYPED = ["", "many", "1.5", "0,3", "1,000", "3, 3", "4 5", "[a, 1]", "[1.5]", "true", "None"]
+TYPES = {
+    "int": "3",
+    "float": "0.5",
+    "list[int]": "[1]",
+    "list[float]": "[0.5]",
+    "list[str]": "['a']",
+    "list[list[int]]": "[[1]]",
+}
+
+
+@pytest.fixture
+def box(tiny_book):
+    """Fill the box with parameters, and return what the fields of each must match."""
+
+    def fill(parameters):
+        path = tiny_book.add_notebook("typed", parameters)
+        run = Run(path, tiny_book.page("typed"), {}, book=tiny_book)
+        record = {"numbers": {}, "started": "2026-11-25T01:11", "seconds": 1, "versions": {}}
+        about = {"run": run, "record": record, "made_by": "a test", "repository": None}
+        page = TEMPLATES.get_template("box.html").render(about)
+        fields = BeautifulSoup(page, "html.parser").select("form input")
+        return [(run.parameters[one["name"]], one.get("pattern")) for one in fields]
+
+    return fill
+
+
+def test_what_the_box_calls_mistyped_is_refused_by_the_command(box):
+    found = box("\n".join(f"p{k}: {kind} = {TYPES[kind]}" for k, kind in enumerate(TYPES)))
+    assert [parameter.annotation for parameter, _ in found] == [*TYPES]
+    for parameter, pattern in found:
+        matched = {text for text in TYPED + MISTYPED if re.fullmatch(pattern, text)}
+        read = set()
+        for text in TYPED + MISTYPED:
+            with contextlib.suppress(InputError):
+                parameter.parse(text)
+                read.add(text)
+        assert read <= matched, "no false alarm"
+        assert all(text[0] == "[" for text in matched - read), "what is in a list is not looked at"
+
+
+def test_the_box_leaves_to_the_command_what_is_no_number_and_no_list(box):
+    found = box("a: str = '5'\nb: int | None = 5\nc: bool = True")
+    assert [pattern for _, pattern in found] == [None] * 3
+
+
+def test_every_default_is_what_its_box_expects(box):
+    for notebook in sorted(BOOK.notebooks.glob("*.ipynb")):
+        _, cell = read_notebook(notebook)
+        for parameter, pattern in box(cell.source):
+            typed = parameter.typed(parameter.default)
+            assert not pattern or re.fullmatch(pattern, typed), (notebook.name, parameter)
 
 
 def test_code_of_a_notebook_is_left_alone(staged):

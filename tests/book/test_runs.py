@@ -176,11 +176,21 @@ def test_curves_average_over_seeds_and_state_intervals_of_95_per_cent():
     assert axes.get_ylabel() == "apples"
     (bars,) = (one for one in axes.collections)
     ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
-    # The standard error of the mean of 1 and 3 is 1.
+    # The standard error of the mean of 1 and 3 is 1, with one degree of freedom.
     assert ends == [
-        pytest.approx([2 - 1.96, 2 + 1.96]),
+        pytest.approx([2 - 12.706, 2 + 12.706], abs=1e-3),
         pytest.approx([5 - 1.96 * 0.5, 5 + 1.96 * 0.5]),
     ]
+
+
+def test_where_seeds_alone_differ_each_is_a_point_of_its_own():
+    table = pd.DataFrame({"n": 10, "seed": [1, 2, 3], "number": "total", "unit": ""})
+    table = table.assign(value=[1.0, 3.0, 2.0], standard_error=None)
+    (axes,) = curves(table, ["n", "seed"]).axes
+    (points,) = (one[0] for one in axes.containers)
+    assert points.get_xydata().tolist() == [[1, 1], [2, 3], [3, 2]]
+    assert points.get_linestyle() == "None", "one seed leads to no other"
+    assert axes.get_xlabel() == "seed"
 
 
 def test_curves_of_words_have_rows_and_a_colour_for_each_other_value():

@@ -195,13 +195,15 @@ def test_section_named_by_the_query_comes_first(rendered, page):
 @pytest.mark.parametrize("rendered", ["html"], indirect=True)
 def test_where_a_word_is_explained_comes_before_where_it_is_said_often(rendered, page, tmp_path):
     folder = shutil.copytree(rendered, tmp_path / "book")
+    form = {"address": "g.html", "page": "G", "text": "of the ATE, of one ATE"}
     sections = [
         {"address": "a.html", "anchor": "many", "page": "A", "heading": "A", "text": "ATE " * 99},
-        {"address": "g.html", "anchor": "term-ATE", "page": "G", "heading": "ATE", "text": "mean"},
+        form | {"anchor": "term-ATE-formula", "heading": "ATE formula"},
+        form | {"anchor": "term-ATE", "heading": "mean · ATE", "text": "mean"},
     ]
     script = f"const bookSections = {json.dumps(sections)};"
     (folder / "_static" / "sections.js").write_text(script, encoding="utf-8")
     page.goto(f"{folder.as_uri()}/search.html?q=ATE")
     page.locator("#search-results [role=status]").wait_for()
     links = page.locator("#search-results li a").evaluate_all("all => all.map(one => one.hash)")
-    assert links == ["#term-ATE", "#many"]
+    assert links == ["#term-ATE", "#term-ATE-formula", "#many"], "the word itself is the first"

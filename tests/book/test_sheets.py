@@ -48,6 +48,7 @@ def test_sheets_are_made_of_executed_pages(taught):
         assert [link.text for link in index.select("li a")] == ["Sums: exercises"]
         assert not sheet.select("details:not([open])")
         said.append(" ".join(sheet.get_text().split()))
+    assert "Some of them use what the chapter shows. 1. Six Six by seven?" in said[0]
     assert "Six by seven? 2. Seven Why?" in said[0]
     assert "Solution" not in said[0]
     assert "computed" not in said[0]

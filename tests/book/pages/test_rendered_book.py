@@ -682,6 +682,39 @@ def test_the_box_writes_the_command_for_other_values(fresh, address):
         assert troubles == []
 
 
+def test_the_box_says_what_is_of_another_type(fresh, address):
+    with opened(fresh, f"{address}/facts_withheld.html", address) as (page, troubles):
+        page.locator("details.rerun summary").first.click()
+        said = page.locator("form.rerun strong:visible")
+        assert said.count() == 0, "of the defaults"
+        mistyped = {"n_tasks": "many", "withheld": "0,3", "n_per_bcc": "3, 3", "seed": ""}
+        for name, text in {**mistyped, "n_samples": "1_000", "theme": "any"}.items():
+            page.locator(f"input[name={name}]").fill(text)
+        expected = ["list[int]", "int", "float", "int"]
+        assert said.all_text_contents() == [f"expected {kind}" for kind in expected]
+        assert findings(page) == [] and small_texts(page) == []
+        page.locator("input[name=seed]").fill("7")
+        assert said.count() == 3 and troubles == []
+
+
+def test_a_page_is_printed_with_its_number_and_once_with_its_title(window, address):
+    with opened(window, f"{address}/facts_withheld.html", address) as (page, _):
+        title = page.locator("article h1").text_content()
+        page.emulate_media(media="print")
+        shown = page.locator("h1:visible").all_text_contents()
+        page.emulate_media(media="screen")
+        assert shown == [title] and re.match(r"\d+\. \w", title)
+
+
+def test_who_touches_finds_the_buttons_that_copy(browser, address):
+    url = f"{address}/facts_withheld.html"
+    touched = browser.new_context(has_touch=True, is_mobile=True)
+    with touched as context, opened(context.new_page(), url, address) as (page, _):
+        opacity = "all => all.map(one => getComputedStyle(one).opacity)"
+        shown = page.locator("button.copybtn").evaluate_all(opacity)
+        assert len(shown) > 10 and set(shown) == {"1"}
+
+
 def test_who_goes_back_finds_the_command_and_the_figure_of_what_was_typed(fresh, address):
     with opened(fresh, f"{address}/worlds.html", address) as (page, troubles):
         page.locator("details.rerun summary").first.click()
