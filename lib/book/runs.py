@@ -42,7 +42,7 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
     `pages` are Markdown by the name of their folder. Returns the warnings of the renderer.
     """
     with file_lock(book.runs / ".lock"):
-        site = Site(book.runs / ".staging", "Runs with values of one's own.", "", False, book)
+        site = Site(book.runs / ".staging", "Runs of one's own.", searched=False, book=book)
         shown = {run.page} if run else set(pages)
         records = find_runs(book)
         others = shown | {path.parent.name for path in book.runs.glob("*/index.html")}
