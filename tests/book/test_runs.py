@@ -226,10 +226,10 @@ def test_what_another_notebook_has_not_is_blank_and_units_are_not_mixed():
         {"started": "2026-11-23T09:00", "numbers": {"mean": {"value": value, "unit": unit}}}
         for value, unit in ((1.0, "kg"), (3.0, "$"))
     ]
-    given = {"n": ["1", ""], "same": ["2", "2"]}
+    given = {"n": ["1", ""], "unvaried": ["2", "2"]}
     about = {"names": ["a", "b"], "runs": runs, "given": given, "figures": {}, "pages": []}
     page = rendering.TEMPLATES.get_template("comparison.md").render(about)
-    assert "<td><code>1</code></td><td></td>" in page and "same" not in page
+    assert "<td><code>1</code></td><td></td>" in page and "unvaried" not in page
     assert "3 $" in page and "+2" not in page
 
 

@@ -761,7 +761,7 @@ def test_a_click_sorts_a_table_by_its_numbers(fresh, runs):
 
 def test_the_name_of_the_edition_is_on_every_page(visit):
     page, _, folder, _ = visit
-    said = "Edition " if folder == RENDERED else "Runs with values of one's own."
+    said = "Edition " if folder == RENDERED else "Runs of one's own."
     assert said in page.locator(".bd-footer-content").text_content()
 
 
