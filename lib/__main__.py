@@ -149,7 +149,7 @@ def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
             check(bool(given), "a value must follow -p and the name of a parameter", word)
             given[-1] += _range(word)
     check(bool(given and all(given)), "a sweep needs a parameter, as -p seed 1..20", list(words))
-    grid = _once([(parameter, values) for parameter, *values in given])
+    grid = _once([(parameter, [*dict.fromkeys(values)]) for parameter, *values in given])
     folder, problems = sweep(name, grid, workers)
     if folder:
         _say("the page is", folder / "index.html")
@@ -163,6 +163,7 @@ def _range(word: str) -> list[str]:
     if not (ends := re.fullmatch(r"(-?\d{1,99})\.\.(-?\d{1,99})", word)):
         return [word]
     first, last = int(ends[1]), int(ends[2])
+    check(first <= last, "a range must rise, as 1..20", word)
     check_size(last - first + 1)  # before the list is made
     return list(map(str, range(first, last + 1)))
 
@@ -296,14 +297,15 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
 
     A set is a folder of Parquet tables with a card, a datasheet and Croissant metadata. It
     appears when all of it is written, and one that is there stays as it is, so that an
-    interrupted export goes on. The full sets of IncomeSCM take a quarter of an hour each.
+    interrupted export goes on; a folder that is not this set, whole, is refused. The full sets
+    of IncomeSCM take a quarter of an hour each.
 
     \b
     examples:
       python -m lib export my_sets
       python -m lib export my_sets IncomeSCM-1.1.CATE flu_vaccine_v0 --csv
     """
-    from lib.book.publishing import FILES, Description, publish
+    from lib.book.publishing import FILES, Description, check_published, publish
     from lib.ccr import static_data_sets
     from lib.files import atomic_write, writable
     from lib.income import data_sets, fitted_simulator
@@ -312,13 +314,19 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
     known = [*DATA_SETS, *static_data_sets.CONFIGURATIONS]
     check_names("data set", names, known)
     writable(folder)
-    for name in dict.fromkeys(names or known):
-        if (target := folder / name).exists():
+    names = tuple(dict.fromkeys(names or known))
+    families = {name: data_sets if name in DATA_SETS else static_data_sets for name in names}
+    versions = {k: one.DESCRIPTION["version"] + "-small" * small for k, one in families.items()}
+    there = [name for name in names if (folder / name).exists()]
+    for name in there:
+        check_published(folder / name, versions[name], csv)
+    for name in names:
+        target = folder / name
+        if name in there:
             print(f"{target} is there, and stays as it is")
             continue
         print(f"{name}: started", file=sys.stderr, flush=True)
-        family = data_sets if name in DATA_SETS else static_data_sets
-        size = family.SMALL if small else {}
+        size = families[name].SMALL if small else {}
         with atomic_write(target, FILES) as beside:
             if name in DATA_SETS:
                 simulator = fitted_simulator(DATA_SETS[name][0])
@@ -328,7 +336,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
                 tasks.to_parquet(beside)
                 told = static_data_sets.described(tasks)
             told |= {"url": f"{url.rstrip('/')}/{name}"} if url else {}
-            told |= {"version": f"{told['version']}-small"} if small else {}
+            told |= {"version": versions[name]}
             command = f"python -m lib export FOLDER {name}" + " --small" * small + " --csv" * csv
             publish(beside, Description(**told, command=command), csv)
         print(target)

@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -91,6 +91,12 @@ def is_count(number: Any, least: int) -> bool:
 def check_count(name: str, number: Any, least: int) -> None:
     """Refuse what is not a whole number of at least `least`."""
     check(is_count(number, least), f"{name} must be a whole number of at least {least}", number)
+
+
+def check_share(name: str, number: Any) -> None:
+    """Refuse what is not a number from 0 to 1."""
+    met = not isinstance(number, bool) and isinstance(number, Real) and 0 <= float(number) <= 1
+    check(met, f"{name} must lie between 0 and 1", number)
 
 
 def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:

@@ -1,8 +1,9 @@
 """What is said of a broken rule is one plain sentence."""
 
+import numpy as np
 import pytest
 
-from lib.errors import InputError, is_count, needed, one_of, told
+from lib.errors import InputError, check_share, is_count, needed, one_of, told
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,11 @@ def test_what_is_needed_must_be_known():
     assert needed("truth", 0) == 0
     with pytest.raises(InputError, match="truth must be known: found None"):
         needed("truth", None)
+
+
+@pytest.mark.parametrize("wrong", ["0.3", None, True, -0.1, 1.1, float("nan")])
+def test_a_share_is_a_number_from_0_to_1(wrong):
+    for share in (0, 1, 0.3, np.float32(0.3)):
+        check_share("withheld", share)
+    with pytest.raises(InputError, match="withheld must lie between 0 and 1: found"):
+        check_share("withheld", wrong)

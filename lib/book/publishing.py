@@ -9,6 +9,7 @@ responsible AI. All are made from the tables themselves and a :class:`Descriptio
 can speak of a column that is not there.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -85,6 +86,26 @@ def publish(folder: AnyPath, description: Description, csv: bool = False) -> Pat
     return folder
 
 
+def check_published(folder: Path, version: str, csv: bool) -> None:
+    """Refuse a folder that does not hold, whole, what was published there of a version."""
+    rule, found = f"{folder} must hold all of version {version}, or not be there", "another folder"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        told = json.loads((folder / FILES[-1]).read_text(encoding="utf-8"))
+        files = {one["contentUrl"]: one["sha256"] for one in told["distribution"]}
+        found = f"version {told['version']}"
+        damaged = [k for k, one in files.items() if _sha256((folder / k).read_bytes()) != one]
+        found = f"{damaged[0]} damaged" if damaged else found
+        if csv and not any(name.endswith(".csv") for name in files):
+            found = "no CSV files"
+        elif found == f"version {version}":
+            return
+    check(False, rule, found)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def _table(folder: Path, name: str, description: Description) -> dict[str, Any]:
     """Return what the templates say of a table: its files, its columns, and how many rows."""
     files = [f"{name}.parquet", f"csv/{name}.csv"]
@@ -94,7 +115,7 @@ def _table(folder: Path, name: str, description: Description) -> dict[str, Any]:
         "name": name,
         "rows": parquet.metadata.num_rows,
         "key": [_id(name, column) for column in description.keys.get(name, ())],
-        "files": {k: (len(one), hashlib.sha256(one).hexdigest()) for k, one in contents.items()},
+        "files": {k: (len(one), _sha256(one)) for k, one in contents.items()},
         "columns": [
             {"id": _id(name, one.name), "name": one.name, "type": str(one.type)}
             | {"meaning": description.columns[name][one.name], **_data_type(one.type)}

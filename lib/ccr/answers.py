@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from lib.ccr.questions import ANSWERS
+from lib.ccr.questions import ANSWERS, UNKNOWN
 from lib.ccr.tasks import Prompt, Tasks
 from lib.errors import InputError, check, first_problem
 from lib.files import AnyPath, atomic_write, reading
@@ -53,11 +53,15 @@ def parse(text: str) -> int:
     (1, 0, 0)
     >>> parse("Yes or no?"), parse("No doubt she is."), parse("It cannot be known, since …")
     (-1, -1, 2)
+    >>> parse("No, it cannot be known.")
+    -1
     """
     plain = _MARKS.sub("", text).strip()
     last = plain.rpartition("\n")[2].strip()
     places = _FIRST.match(plain), _LAST.fullmatch(last)
     said = {found[1].capitalize() for found in places if found}
+    if re.match(r"(yes|no)\W[^.!?\n]*cannot be known", plain, re.IGNORECASE):
+        said.add(ANSWERS[UNKNOWN])  # "No, it cannot be known" gives two answers
     return ANSWERS.index(said.pop()) if len(said) == 1 else UNPARSEABLE
 
 

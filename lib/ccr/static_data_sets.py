@@ -20,6 +20,9 @@ CONFIGURATIONS = _FILE["configurations"]
 #: What differs from them in a set of a few rows.
 SMALL = _FILE["small"]
 
+#: What is the same of all of them.
+DESCRIPTION = _FILE["description"]
+
 
 def static_tasks(name: str, seed: int = 0, **changed: Any) -> Tasks:
     """Generate the tasks of a static data set: all of the first graph, then those of the next.
@@ -44,5 +47,5 @@ def described(tasks: Tasks) -> dict[str, Any]:
         "shapes": ", ".join(map(str, one["graphs"])),
         "origin": _FILE["origin"] if one["published"] else "",
     }
-    about = _FILE["description"]["about"].format(**one, **told)
-    return {**_FILE["description"], "name": tasks.name, "about": about}
+    about = DESCRIPTION["about"].format(**one, **told)
+    return {**DESCRIPTION, "name": tasks.name, "about": about}

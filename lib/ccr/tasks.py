@@ -23,7 +23,15 @@ from lib.ccr.questions import ANSWERS, UNKNOWN
 from lib.ccr.stories import FORMS, WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
-from lib.errors import InputError, check, check_count, check_known, check_names, is_count
+from lib.errors import (
+    InputError,
+    check,
+    check_count,
+    check_known,
+    check_names,
+    check_share,
+    is_count,
+)
 from lib.files import AnyPath, atomic_write, write_parquet
 from lib.noise import uniforms
 
@@ -430,7 +438,7 @@ class Setting:
         chances = self.probabilities
         met = np.ndim(chances) == 1 and len(chances) > 0 and all(0 < p < 1 for p in chances)
         check(met, "probabilities must list numbers between 0 and 1", chances)
-        check(0 <= self.withheld <= 1, "withheld must lie between 0 and 1", self.withheld)
+        check_share("withheld", self.withheld)
         rule = f"withheld must leave at most {questions.MOST_UNTOLD} facts of a sample untold"
         check(self.n_untold <= questions.MOST_UNTOLD, rule, self.n_untold)
         met = self.unknown is None or (self.withheld > 0 and 0 <= self.unknown <= 1)

@@ -72,8 +72,10 @@ FOLDS = 5
 def decided(regimes: Mapping[str, Any], decisions: Sequence[int]) -> dict[str, dict[int, Any]]:
     """Return what each regime says at each step of a decision: a level, or a rule."""
     found = {}
+    rule = "a panel needs a regime and a decision"
+    check(min(len(regimes), len(decisions)) > 0, rule, [[*regimes], [*decisions]])
     for name, said in regimes.items():
-        each = isinstance(said, Sequence) and not isinstance(said, str)
+        each = isinstance(said, Sequence | np.ndarray) and not isinstance(said, str)
         plan = list(said) if each else [said] * len(decisions)
         rule = f"regime {name!r} must be one for all decisions, or as many as there are"
         check(len(plan) == len(decisions), f"{rule}, {len(decisions)}", len(plan))
@@ -128,6 +130,9 @@ class Panel:
         decisions = [*self.decisions]
         check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
         plans = decided(self.regimes, decisions)
+        check(
+            min(len(self.table), len(named) - 4) > 0, "a panel needs rows and an adjustment", named
+        )
         steps = dict(list(self.table.set_index("subject").groupby("t")))
         last = steps[max(steps)]
         rule = "a panel must have every subject once at every step, in one order"
@@ -149,13 +154,16 @@ class Panel:
                     what = plan[t](now, before) if callable(plan[t]) else plan[t]
                     if isinstance(what, pd.Series) and {*what.index} == {*now.index}:
                         what = what.loc[now.index]  # by subject, as simulators do
-                    what = np.asarray(what, dtype=object)
-                said[name].append(levels.get_indexer(np.broadcast_to(what, len(last))))
+                    what = np.broadcast_to(np.asarray(what, dtype=object), len(last))
+                said[name].append(levels.get_indexer(what))
                 check(not (said[name][-1] < 0).any(), f"regime {name!r} must name levels", what)
         histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
         vars(self).update(levels=levels, states=states, histories=histories)
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})
-        vars(self).update(outcomes=last[self.outcome].to_numpy(float))
+        with told(f"outcome {self.outcome!r}"):
+            vars(self).update(outcomes=last[self.outcome].to_numpy(float))
+        wrong = self.outcomes[~np.isfinite(self.outcomes)].tolist()
+        check(not wrong, f"outcome {self.outcome!r} must be finite numbers", wrong[:3])
 
     def is_static(self, regime: str) -> bool:
         """Say whether a regime tells everybody the same."""
@@ -180,13 +188,17 @@ class Panel:
         """The true probability of every level that was taken, (n, K)."""
         check_known("column of the panel", "propensity", self.table, limit=50)
         found = [self.table.loc[self.table["t"] == t, "propensity"] for t in self.decisions]
-        return np.array(found).T, None
+        chances = np.array(found).T
+        wrong = chances[~((chances > 0) & (chances <= 1))].tolist()
+        check(not wrong, "propensity must be above 0, and 1 at most", wrong[:3])
+        return chances, None
 
     @cached_property
     def estimated(self) -> tuple[np.ndarray, np.ndarray]:
         """The same by logistic regressions, scikit-learn's default, and their scores, (n, q)."""
         found, scores = [], []
-        for x, taken in zip(self.states, self.taken.T, strict=True):
+        for t, x, taken in zip(self.decisions, self.states, self.taken.T, strict=True):
+            check(np.ptp(taken) > 0, f"two levels or more must be taken at step {t}", 1)
             model = LogisticRegression(max_iter=1_000).fit(x[:, 1:], taken)
             each, here = model.predict_proba(x[:, 1:]), model.classes_ == taken[:, None]
             found.append(each[here])
@@ -197,6 +209,7 @@ class Panel:
 def _numbers(frame: pd.DataFrame) -> np.ndarray:
     """Return a column of ones, and standardised: numbers, and each level but the first."""
     x = pd.get_dummies(frame.infer_objects(), drop_first=True, dtype=float).to_numpy(float)
+    check(np.isfinite(x).all(), "what decisions depend on must be finite", [*frame])
     return np.column_stack([np.ones(len(x)), StandardScaler().fit_transform(x)])
 
 
@@ -355,6 +368,7 @@ def marked(
     rows, entrants = [], list(entrants)
     check_names("entrant", entrants, ENTRANTS)
     for k, panel in enumerate(panels):  # one at a time in memory
+        check_names("regime with a true gain", [*panel.regimes][1:], truth)
         with threadpool_limits(1):  # or how sums are split would show in the last digits
             found = {name: ENTRANTS[name](panel) for name in entrants}
         for name, gains in found.items():

@@ -53,6 +53,11 @@ FILES = dict(zip(TABLES, TABLES, strict=True)) | {
     "truth": "test_effects",
 }
 
+#: Fields that have a row for each subject of another.
+OF_SAME = {"probabilities": "observational"} | dict.fromkeys(
+    ("treated", "test_probabilities", "truth"), "control"
+)
+
 #: What pandas infers of the values of a covariate that can be read in one way only.
 KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "empty"}
 
@@ -188,6 +193,8 @@ class Study:
         worlds = [table[self.outcome].to_numpy(dtype=float) for table in (control, treated)]
         groups = control[self.group].to_numpy() if self.group in control else None
         effects = None if truth is None else np.asarray(truth, dtype=float)
+        unknown = 0 if effects is None else int(np.count_nonzero(~np.isfinite(effects)))
+        check(unknown == 0, "true effects must be finite numbers", unknown)
         missing = {} if self.impute else absent[absent > 0].to_dict()
         vars(self).update(covariates=seen, test_covariates=tested, arm=arm, outcomes=outcomes)
         vars(self).update(difference=worlds[1] - worlds[0], groups=groups, effects=effects)
@@ -272,11 +279,23 @@ def read_study(
             paths = {field: Path(observational, f"{name}.parquet") for field, name in FILES.items()}
             given = {k: path for k, path in paths.items() if k in TABLES or path.exists()}
     frames = {k: v if isinstance(v, pd.DataFrame) else read_table(v) for k, v in given.items()}
+    for name, whose in OF_SAME.items():
+        if name in frames:
+            check_subjects(name, frames[name], frames[whose])
     if "truth" in frames:
         table = frames["truth"]
+        check_names("column of the truth", ("mean", "variance", "repeats"), table)
         mean, variance = table["mean"].to_numpy(), table["variance"].to_numpy()
         frames["truth"] = TrueEffects(mean, variance, int(table["repeats"].iloc[0]))
     return Study(**frames | fields)
+
+
+def check_subjects(name: str, table: pd.DataFrame, others: pd.DataFrame) -> None:
+    """Refuse rows of other subjects, or in another order, where both tables name theirs."""
+    if "subject" in table and "subject" in others:
+        rule = f"{name} must have a row for every subject, in the order of the subjects"
+        numbers = table["subject"].tolist()
+        check(numbers == others["subject"].tolist(), rule, numbers[:3])
 
 
 def _probabilities(

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from lib import ROOT
-from lib.effects.study import read_study
-from lib.errors import check_known, needed
+from lib.effects.study import check_subjects, read_study
+from lib.errors import check, check_known, check_names, needed
 from lib.files import AnyPath, read_table, read_yaml, write_parquet
 from lib.income.study import draw_study
 from lib.scm import Simulator
@@ -22,6 +22,9 @@ _FILE = read_yaml(ROOT / "data" / "income_data_sets.yml")
 #: Name of a data set → specification and horizon; and what differs from the usual size in a set
 #: of a few rows.
 DATA_SETS, SMALL = _FILE["sets"], _FILE["small"]
+
+#: What is the same of all of them.
+DESCRIPTION = _FILE["description"]
 
 
 def write_cate(folder: Path, name: str, simulator: Simulator, **changed: Any) -> dict[str, Any]:
@@ -39,8 +42,8 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed: Any) ->
         # Text, because not every reader of Parquet knows categories.
         plain = plain.reset_index().astype(dict.fromkeys(plain.select_dtypes("category"), str))
         write_parquet(folder / f"{table}.parquet", [plain], compression="zstd")
-    about = _FILE["description"]["about"].format(_FILE["differences"][name], **study.drawn)
-    return {**_FILE["description"], "name": name, "about": about}
+    about = DESCRIPTION["about"].format(_FILE["differences"][name], **study.drawn)
+    return {**DESCRIPTION, "name": name, "about": about}
 
 
 def load_cate(folder: AnyPath, **fields: Any) -> tuple[pd.DataFrame, *tuple[np.ndarray, ...]]:
@@ -56,6 +59,11 @@ def load_cate(folder: AnyPath, **fields: Any) -> tuple[pd.DataFrame, *tuple[np.n
     """
     study = read_study(folder, **fields)
     used = study.observational[study.treatment].isin(study.arms).to_numpy()
-    effects = read_table(Path(folder, "effects.parquet"))["mean"].to_numpy()[used]
+    table = read_table(Path(folder, "effects.parquet"))
+    check_names("column of the effects", ("subject", "mean"), table)
+    check_subjects("effects", table, study.observational)
+    effects = table["mean"].to_numpy()[used]
+    absent = int(np.count_nonzero(~np.isfinite(effects)))
+    check(absent == 0, "all true effects must be finite numbers", absent)
     chances = needed("probabilities", study.probabilities).loc[used, list(study.arms)].to_numpy()
     return study.covariates, study.arm, study.outcomes, effects, chances[:, 1] / chances.sum(axis=1)

@@ -19,7 +19,7 @@ from scipy.special import softmax
 
 from lib.effects.longitudinal import Panel, decided
 from lib.effects.study import MINIMAL_ADJUSTMENT
-from lib.errors import check
+from lib.errors import check_count, check_share
 from lib.income.mechanisms import STUDIES
 from lib.scm import Simulator
 from lib.scm.simulator import BLOCK
@@ -53,7 +53,7 @@ def draw_panels(
 
     Income is read at the last step, `horizon - 1`; a share `own` decides for itself.
     """
-    check(0 <= own <= 1, "own must be a share", own)
+    check_share("own", own)
     decided(regimes, decisions)  # refused here, and not once a world is drawn
 
     def policy(now: pd.DataFrame, before: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
@@ -82,6 +82,7 @@ def true_values(
     seed: int = 2**32,
 ) -> pd.DataFrame:
     """Carry regimes out: `value`, and `gain` over the first, with standard errors (US dollars)."""
+    check_count("n", n, least=2)
     incomes = {}
     for name, plan in decided(regimes, decisions).items():
         world = simulator.sample(n, horizon, seed, {"studies": plan})

@@ -85,7 +85,7 @@ def test_each_command_has_help(command, capsys):
         ),
         (
             ["sweep", "sums", "-p", "n", "5..1"],
-            "error: parameter 'n' needs a value at least: found []",
+            "error: a range must rise, as 1..20: found '5..1'",
         ),
         (["sweep", "sums", "-p", "n"], "error: parameter 'n' needs a value at least: found []"),
         (["sweep", "sums"], "error: a sweep needs a parameter, as -p seed 1..20: found []"),

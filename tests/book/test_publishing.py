@@ -416,15 +416,37 @@ def test_a_second_export_is_the_same_byte_for_byte(exported, tmp_path):
 def test_a_set_that_is_there_stays_and_one_that_was_interrupted_never_appears(
     tmp_path, monkeypatch, capsys
 ):
-    (tmp_path / "flu_vaccine_v0").mkdir()
+    assert main(["export", str(tmp_path), "flu_vaccine_v0", "--small"]) == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     monkeypatch.setattr("lib.book.publishing.versions", _interrupt)
     names = ["flu_vaccine_v0", "candy_party_v0"]
+    capsys.readouterr()
     assert main(["export", str(tmp_path), *names, "--small"]) == 130
-    assert [path.name for path in tmp_path.iterdir()] == ["flu_vaccine_v0"]
-    assert not any((tmp_path / "flu_vaccine_v0").iterdir())
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     said = capsys.readouterr()
     assert "flu_vaccine_v0 is there, and stays as it is" in said.out
     assert said.err.splitlines()[0] == "candy_party_v0: started", "of a quarter of an hour, maybe"
+
+
+def test_what_is_there_and_is_not_the_set_is_refused_before_any_work(tmp_path, capsys):
+    (tmp_path / "candy_party_v0").mkdir()
+    folder = tmp_path / "flu_vaccine_v0"
+    assert main(["export", str(tmp_path), folder.name, "--small"]) == 0
+    table, rule = folder / "answers.parquet", "or not be there: found"
+    for options, found in (
+        ([], "'version 1.0.4-small'"),
+        (["--small", "--csv"], "'no CSV files'"),
+        (["--small", "candy_party_v0"], "'another folder'"),
+        (["--small"], "'answers.parquet damaged'"),
+    ):
+        if "damaged" in found:
+            table.write_bytes(table.read_bytes()[:100])
+        capsys.readouterr()
+        assert main(["export", str(tmp_path), folder.name, *options]) == 2
+        said = capsys.readouterr()
+        assert f"{rule} {found}" in said.err and said.out == ""
+    table.unlink()
+    assert main(["export", str(tmp_path), folder.name, "--small"]) == 2
 
 
 def _interrupt():

@@ -370,6 +370,14 @@ def test_rules_and_sequences_say_what_to_do():
         ({"adjustment": ["job", "studies"]}, "must not hold what is decided: found"),
         ({"decisions": [2, 1]}, r"decisions must be in rising order: found \[2, 1\]"),
         ({"decisions": [1, 1]}, r"decisions must be in rising order: found \[1, 1\]"),
+        ({"decisions": []}, r"a panel needs a regime and a decision: found \[\['never'"),
+        ({"regimes": {}}, r"a panel needs a regime and a decision: found \[\[\], \["),
+        ({"adjustment": []}, "a panel needs rows and an adjustment: found"),
+        ({"regimes": {"a": "no", "b": np.array(["no"] * 3)}}, "as many as there are, 2: found 3"),
+        (
+            {"regimes": {"a": "no", "b": lambda now, before: ["no"] * 2}},
+            "regime 'b' at step 1, from",
+        ),
     ],
 )
 def test_a_panel_that_breaks_a_rule_is_refused(changes, message):
@@ -403,6 +411,42 @@ def test_true_probabilities_that_are_not_there_are_missed():
     blind = replace(panel, table=panel.table.drop(columns="propensity"))
     with pytest.raises(InputError, match="column of the panel 'propensity' is unknown"):
         weighting(blind, "never", "known")
+
+
+@pytest.mark.parametrize("wrong", [np.nan, 0.0, 7.0])
+def test_what_is_no_probability_divides_nothing(wrong):
+    panel = draw(50)
+    panel.table.loc[panel.table["t"] == 2, "propensity"] = wrong
+    with pytest.raises(InputError, match="propensity must be above 0, and 1 at most: found"):
+        weighting(panel, "never", "known")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("income", np.nan, r"outcome 'income' must be finite numbers: found \[nan\]"),
+        ("income", "much", "outcome 'income': could not convert string to float: 'much'"),
+        ("past", np.inf, r"what decisions depend on must be finite: found \['job', 'past'\]"),
+    ],
+)
+def test_a_panel_of_what_is_no_number_is_refused(column, value, message):
+    panel = draw(50)
+    table = panel.table.astype({"past": float, column: object if value == "much" else float})
+    table.loc[table.index[table["subject"] == 7], column] = value
+    with pytest.raises(InputError, match=message):
+        replace(panel, table=table)
+
+
+def test_a_decision_that_all_take_alike_has_no_propensity():
+    panel = draw(50)
+    table = panel.table.assign(studies=panel.table["studies"].where(panel.table["t"] != 1, "no"))
+    with pytest.raises(InputError, match="two levels or more must be taken at step 1: found 1"):
+        weighting(replace(panel, table=table), "never", "estimated")
+
+
+def test_a_regime_without_a_true_gain_is_refused_before_any_work():
+    with pytest.raises(InputError, match="regime with a true gain 'without a job' is unknown"):
+        marked([draw(50)], {"never": 0.0, "always": 0.0}, [])
 
 
 def test_a_subject_that_left_is_refused():

@@ -1,5 +1,7 @@
 """A data set is written with its truth, and one line reads what belongs together."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,6 +66,27 @@ def test_true_effects_of_the_seen_are_theirs(folder, simulator):
     assert abs(np.corrcoef(others, same.difference)[0, 1]) < 0.2
     used = seen["studies"].isin(["No studies", "Full-time studies"])
     assert load_cate(folder)[3].tolist() == effects[used].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("effects", lambda table: table[::-1], "effects must have a row for every subject, in"),
+        ("effects", lambda table: table[:-5], "effects must have a row for every subject, in"),
+        ("effects", lambda table: table.assign(mean=np.nan), "must be finite numbers: found"),
+        ("effects", lambda table: table.drop(columns="mean"), "column of the effects 'mean' is"),
+        ("propensities", lambda table: table[::-1], "probabilities must have a row for every"),
+        ("treated", lambda table: table[::-1], "treated must have a row for every subject, in"),
+        ("test_effects", lambda table: table[::-1], "truth must have a row for every subject"),
+        ("test_effects", lambda table: table.assign(mean=np.inf), "effects must be finite numbers"),
+    ],
+)
+def test_what_is_true_of_other_subjects_is_refused(folder, tmp_path, name, change, message):
+    shutil.copytree(folder, tmp_path / "set")
+    path = tmp_path / "set" / f"{name}.parquet"
+    change(pd.read_parquet(path)).to_parquet(path)
+    with pytest.raises(InputError, match=message):
+        load_cate(tmp_path / "set")
 
 
 def test_another_question_is_asked_by_a_field(folder):

@@ -152,7 +152,7 @@ def test_lottery_prefers_studies_after_a_low_income_and_with_less_education():
 
 @pytest.mark.parametrize(
     ("broken", "rule"),
-    [({"own": 1.5}, "own must be a share")]
+    [({"own": 1.5}, "own must lie between 0 and 1: found 1.5")]
     + [({of: 0}, "n must be a whole number of at least 1") for of in ("panels", "n")],
 )
 def test_what_is_no_share_or_no_number_of_panels_is_refused(simulator, broken, rule):
