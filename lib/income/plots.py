@@ -11,24 +11,24 @@ from lib.tables import number_text
 
 
 def errors_by_level(
-    table: pd.DataFrame, title: str, label: str, names: Mapping[str, str] = {}
+    table: pd.DataFrame, title: str, label: str, names: Mapping[str, str] = {}, mark: str = "error"
 ) -> Figure:
     """Draw errors and R² of estimators at every level of one stress or two: means, 95 % intervals.
 
     The table is that of :func:`~lib.income.stress.stress_test`, `label` stands before a level. The
-    title counts whose error changes beyond chance, which is outside its paired 95 % interval.
+    title counts whose mark changes beyond chance, so that the paired 95 % interval leaves out zero.
     """
-    change = changed(table, "error")
+    change = changed(table, mark)
     sure = change[(change["lower"] > 0) | (change["upper"] < 0)].index.unique("estimator")
     if n := len(change.index.unique("estimator")):
-        title += f": {len(sure)} of {n} errors change beyond chance"
+        title += f": {len(sure)} of {n} {mark}s change beyond chance"
     parts = []
     units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
-    for mark, (unit, scale) in units.items():
-        if table[mark].isna().all():  # R², of estimators of the average alone
+    for shown, (unit, scale) in units.items():
+        if table[shown].isna().all():  # R², of estimators of the average alone
             continue
-        means = curve(table, mark).reindex(curve(table, "error").index).div(scale).reset_index()
-        parts.append(means.assign(unit=unit, panel=f"{mark}: " + means["stress"]))
+        means = curve(table, shown).reindex(curve(table, "error").index).div(scale).reset_index()
+        parts.append(means.assign(unit=unit, panel=f"{shown}: " + means["stress"]))
     both = pd.concat(parts).rename(columns={"mean": "value"}).replace({"estimator": names})
     levels = both["level"].map(lambda x: x if isinstance(x, str) else number_text(x, digits=",g"))
     both["series"] = label + levels

@@ -25,6 +25,8 @@ def table():
 def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
     figure = errors_by_level(table, "Holes", "share hidden: ", {"t": "T-learner"})
     assert message(figure) == "Holes: 2 of 2 errors change beyond chance"
+    other = errors_by_level(table.assign(size=1.0), "Holes", "share hidden: ", mark="size")
+    assert message(other) == "Holes: 0 of 2 sizes change beyond chance"
     titles = [axes.get_title("left") for axes in figure.axes]
     assert titles == ["error: MCAR", "error: MAR", "R²: MCAR", "R²: MAR"]
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim() != figure.axes[2].get_xlim()
