@@ -275,6 +275,10 @@ def sample(
     for variable, step, _ in done:
         rule = f"--do {variable}: step must be a number or always"
         check(step == "always" or step.isdecimal(), rule, step)
+    check_once("--do", [f"{variable} {step}" for variable, step, _ in done])
+    always = {variable for variable, step, _ in done if step == "always"}
+    also = [f"{variable} {step}" for variable, step, _ in done if variable in always]
+    check(len(also) == len(always), "what is done always is done at no step apart", also)
     simulator = fitted_simulator(specification, fit_seed, table=table)
     do: dict[str, dict[int | range, str | float]] = {}
     for variable, step, value in done:
@@ -313,6 +317,8 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
 
     known = [*DATA_SETS, *static_data_sets.CONFIGURATIONS]
     check_names("data set", names, known)
+    rule = "--url must be an address, as https://example.org/sets"
+    check(url is None or re.fullmatch(r"https?://[^\s<>\"]+", url) is not None, rule, url)
     writable(folder)
     names = tuple(dict.fromkeys(names or known))
     families = {name: data_sets if name in DATA_SETS else static_data_sets for name in names}
@@ -363,7 +369,7 @@ def main(typed: list[str]) -> int:
         problems, status = [error.format_message()], 2
     except ModuleNotFoundError as error:
         problems, status = [f"{error}: is the book's environment activated?"], 2
-    except (InputError, OSError) as error:
+    except (InputError, OSError, UnicodeError) as error:
         named, why = (getattr(error, name, None) for name in ("filename", "strerror"))
         problems, status = [f"{named}: {why}" if named else error], 2
     for problem in problems:

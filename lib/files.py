@@ -35,7 +35,8 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
     """Yield a path to write to; when all is written, what is there becomes `path`.
 
     If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
-    who write it at once, the later counts, whole. What a killed process has left, the next removes.
+    who write a file at once, the later counts, whole; of two who write a folder, one is refused.
+    What a killed process has left, the next removes, or puts back where it was.
 
     If names of `files` are given, it is a folder, which is replaced as a whole, and refused if it
     holds anything else. Errors about other files, such as a missing input, pass as they are.
@@ -81,6 +82,8 @@ def remove_left(path: Path) -> None:
     for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
         writer = left.name.split(".")[2]
         if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
+            if left.name.endswith(f".before.{path.name}") and not path.exists():
+                os.replace(left, path)  # killed when the old one had gone and no new one had come
             _remove(left)
 
 

@@ -23,6 +23,7 @@ from lib.files import (
     file_lock,
     read_table,
     read_yaml,
+    remove_left,
     writable,
     write_parquet,
     write_text,
@@ -65,12 +66,26 @@ def test_two_who_write_one_file_do_not_mix(tmp_path):
 
 def test_what_a_killed_process_left_goes_and_what_another_is_writing_stays(tmp_path):
     left = tmp_path / f".partial.{2**31 - 1}.12345678.page.json"
-    (tmp_path / f".partial.{2**31 - 1}.12345678.before.page.json").mkdir()
     at_work = tmp_path / f".partial.{os.getpid()}.12345678.page.json"
     for path in (left, at_work):
         path.write_text("half")
     write_text(tmp_path / "page.json", "all is well")
     assert sorted(path.name for path in tmp_path.iterdir()) == [at_work.name, "page.json"]
+
+
+def test_a_folder_that_had_made_room_when_its_writer_was_killed_is_put_back(tmp_path):
+    left = f".partial.{2**31 - 1}.12345678."
+    for name, text in (("before.set", "old"), ("set", "new, and not yet there")):
+        (tmp_path / f"{left}{name}").mkdir()
+        (tmp_path / f"{left}{name}" / "table").write_text(text)
+    with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "set", ["table"]):
+        raise ZeroDivisionError
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
+    assert (tmp_path / "set" / "table").read_text() == "old"
+    (tmp_path / f"{left}before.set").mkdir()
+    remove_left(tmp_path / "set")
+    assert [path.name for path in tmp_path.iterdir()] == ["set"], "what is there stays"
+    assert (tmp_path / "set" / "table").read_text() == "old"
 
 
 def test_a_device_is_not_replaced_by_a_file(tmp_path):

@@ -373,6 +373,14 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
         (["-n", "5", "--table", "none.csv"], "file none.csv does not exist"),
         (["-n", "5", "--do", "moon", "1", "3"], "do: variable 'moon' is unknown: expected one of"),
         (
+            ["-n", "5", "--do", "light", "1", "3", "--do", "light", "1", "4"],
+            "each --do may be given once: found 'light 1'",
+        ),
+        (
+            ["-n", "5", "--do", "light", "1", "3", "--do", "light", "always", "4"],
+            "what is done always is done at no step apart: found ['light 1', 'light always']",
+        ),
+        (
             ["-n", "5", "--do", "water", "1", "some"],
             "do: 'water' at step 1: level 'some' is unknown",
         ),

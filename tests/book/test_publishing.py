@@ -454,6 +454,10 @@ def _interrupt():
 
 
 def test_an_unknown_set_is_refused_before_anything_is_written(tmp_path, capsys):
+    assert main(["export", str(tmp_path / "new"), "--url", 'no "address"']) == 2
+    assert "error: --url must be an address, as https://example.org/sets: found" in (
+        capsys.readouterr().err
+    )
     assert main(["export", str(tmp_path / "new"), "candy_party_v0", "candy"]) == 2
     assert "error: data set 'candy' is unknown: expected one of" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
