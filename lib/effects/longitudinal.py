@@ -368,7 +368,7 @@ def marked(
     rows, entrants = [], list(entrants)
     check_names("entrant", entrants, ENTRANTS)
     for k, panel in enumerate(panels):  # one at a time in memory
-        check_names("regime with a true gain", [*panel.regimes][1:], truth)
+        check_names("regime with a true gain", [*panel.regimes][1:], truth.keys())
         with threadpool_limits(1):  # or how sums are split would show in the last digits
             found = {name: ENTRANTS[name](panel) for name in entrants}
         for name, gains in found.items():

@@ -447,6 +447,7 @@ def test_a_decision_that_all_take_alike_has_no_propensity():
 def test_a_regime_without_a_true_gain_is_refused_before_any_work():
     with pytest.raises(InputError, match="regime with a true gain 'without a job' is unknown"):
         marked([draw(50)], {"never": 0.0, "always": 0.0}, [])
+    assert marked([draw(50)], pd.Series(TRUTH), []).empty
 
 
 def test_a_subject_that_left_is_refused():
