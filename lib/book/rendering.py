@@ -120,12 +120,15 @@ class Site:
         settings: dict[str, Any] = yaml.safe_load(text.replace("book/assets", "assets"))
         more = settings["sphinx"]["config"]
         more["html_extra_path"] = ["files"] if self.files else []
-        more["html_theme_options"]["extra_footer"] = html.escape(self.footer)
+        title = self.title or settings["title"]
+        # The theme writes both into a page as they are.
+        footer, alt = map(html.escape, (self.footer, f"{title} - Home"))
+        more["html_theme_options"] |= {"extra_footer": footer, "logo": {"alt_text": alt}}
         reference = {page.name for page in self.book.prose.glob("reference_*.md")}
         more |= {} if reference <= self.pages.keys() else SOME_NAMES
         if not self.searched:
             more["html_sidebars"] = {"**": ["navbar-logo.html", "sbt-sidebar-nav.html"]}
-        return settings | {"title": self.title or settings["title"]}
+        return settings | {"title": title}
 
     def render(self, contents: Mapping[str, Any] | None = None) -> tuple[Path, list[str]]:
         """Render the pages; return the folder of HTML, and the warnings, one sentence each.

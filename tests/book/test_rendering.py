@@ -205,10 +205,13 @@ def test_a_book_of_some_of_the_prose_is_rendered_without_a_warning(tmp_path):
     book.built, book.executed, book.editions = (tmp_path / name for name in "bec")
     book.editions.mkdir()
     (book.editions / "course.yml").write_text(
-        "title: A course\nabout: x\npages: [introduction, architecture, reference_income]"
+        "title: A \"new\" <b>course</b>\nabout: x\n"
+        "pages: [introduction, architecture, reference_income]"
     )
     assert build("course", book=book).problems == []
     page = (book.built / "course" / "introduction.html").read_text()
-    assert "A course" in page
+    (alt,) = {one["alt"] for one in BeautifulSoup(page, "html.parser").select(".logo__image")}
+    assert alt == 'A "new" <b>course</b> - Home', "as text, where the theme takes it as it is"
+    assert "<b>course" not in page
     assert 'href="https://doi.org/' in page, "no page has the bibliography, so works are linked"
     assert not list(BOOK.built.glob("course/architecture.html"))
