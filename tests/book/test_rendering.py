@@ -205,7 +205,7 @@ def test_a_book_of_some_of_the_prose_is_rendered_without_a_warning(tmp_path):
     book.built, book.executed, book.editions = (tmp_path / name for name in "bec")
     book.editions.mkdir()
     (book.editions / "course.yml").write_text(
-        "title: A \"new\" <b>course</b>\nabout: x\n"
+        'title: A "new" <b>course</b>\nabout: x\n'
         "pages: [introduction, architecture, reference_income]"
     )
     assert build("course", book=book).problems == []
