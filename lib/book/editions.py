@@ -195,6 +195,9 @@ class Edition:
 def load_edition(name: str, book: Book = BOOK) -> Edition:
     """Read and check an edition, by name or path."""
     path = _find("edition", name, book.editions, ".yml")
+    taken = book.editions / path.name  # an edition of one's own would take its place in _build
+    rule = "an edition of one's own must have another name than those of the book"
+    check(not taken.exists() or taken.samefile(path), rule, path.name)
     own = made = _checked(_File, read_yaml(path), path.name)
     if own.like:
         rule = f"{path.name}: an edition that is like another may have no pages of its own"

@@ -202,6 +202,18 @@ def test_an_edition_that_breaks_a_rule_is_refused_in_one_sentence(tiny_book, tex
     assert "\n" not in str(refusal.value)
 
 
+def test_an_edition_of_ones_own_takes_the_place_of_none_of_the_book(tiny_book):
+    theirs, mine = tiny_book.editions / "default.yml", tiny_book.root / "default.yml"
+    shutil.copy(theirs, mine)
+    with pytest.raises(InputError) as refusal:
+        load_edition(str(mine), tiny_book)
+    rule = "an edition of one's own must have another name than those of the book"
+    assert str(refusal.value) == f"{rule}: found 'default.yml'"
+    named = load_edition(str(mine.rename(mine.with_name("mine.yml"))), tiny_book)
+    assert named.name == "mine"
+    assert load_edition(str(theirs), tiny_book) == load_edition("default", tiny_book)
+
+
 def test_a_damaged_notebook_is_refused(tiny_book):
     path = tiny_book.notebook("sums")
     path.write_text(path.read_text()[:50])
