@@ -158,7 +158,10 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     `names` are those of folders in `runs`. Differences are those from the first run, also in
     standard errors, as of independent runs. Returns the folder of the page, and problems.
     """
-    names = list(dict.fromkeys(Path(name).name for name in names))
+    # A path to somewhere else is kept whole, and so is the name of no run.
+    own = {path: path.parent.resolve() == book.runs.resolve() for path in map(Path, names)}
+    told = (one.name if at or one.parent == Path() else str(one) for one, at in own.items())
+    names = list(dict.fromkeys(told))
     check(len(names) > 1, "a comparison needs two runs at least", names)
     records = find_runs(book)
     check_names("run", names, records)

@@ -221,6 +221,15 @@ def test_a_comparison_says_what_differs_in_and_out(book, pair):
         compare([pair[0].page, str(pair[0].output.parent)], book)
 
 
+def test_a_path_to_somewhere_else_is_no_run(book, pair, unrendered, monkeypatch):
+    names = [run.page for run in pair]
+    with pytest.raises(InputError, match=r"^run '/nowhere/else/totals,n=100,seed=2' is unknown"):
+        compare([f"/nowhere/else/{names[0]}", f"/some/where/{names[1]}"], book)
+    monkeypatch.chdir(book.root)
+    folder, _ = compare(names, book)
+    assert compare([f"runs/{names[0]}", str(book.runs / names[1])], book) == (folder, [])
+
+
 def test_what_another_notebook_has_not_is_blank_and_units_are_not_mixed():
     runs = [
         {"started": "2026-11-23T09:00", "numbers": {"mean": {"value": value, "unit": unit}}}
