@@ -115,6 +115,14 @@ def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
     assert totals["flag"].tolist() == ["False"] * 4, "which is no number on an axis"
 
 
+def test_sweeps_of_other_values_have_other_folders(book, unrendered):
+    code = "from lib.book.recorded import number\nnumber('length', len(word))"
+    book.add_notebook("totals", "word: str = 'a'", code)
+    grids = [["a+b"], ["a", "b"], ["a+", "b"], ["a", "+b"]]
+    found = [sweep("totals", {"word": words}, book=book)[0].name for words in grids]
+    assert len({*found}) == 4 and found[1] == "sweep,totals,word=a+b"
+
+
 def test_bad_input_is_refused_in_one_sentence(book, unrendered):
     for grid, message in [
         ({"n": []}, "parameter 'n' needs a value at least"),
