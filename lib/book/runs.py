@@ -111,7 +111,7 @@ def sweep(
     # A sign that nobody types tells the + of a value from those between values: by a digest.
     plain = {name: [one.replace("+", "+\0") for one in values] for name, values in grid.items()}
     words = (f"{name}={'+'.join(values)}" for name, values in plain.items())
-    where = book.runs / folder_name("sweep", source.stem, *words)
+    where = book.runs / folder_name("sweep", run.called, *words)
     _begin(where)
     write_text(where / "numbers.csv", table.to_csv(index=False, lineterminator="\n"))
     write_bytes(where / "numbers.parquet", table.to_parquet(index=False))

@@ -122,6 +122,16 @@ def test_a_notebook_from_elsewhere_is_called_by_its_path(tiny_book):
     assert run.command == f"python -m lib run {path}"
 
 
+def test_notebooks_of_one_name_have_runs_of_their_own(tiny_book):
+    paths = [tiny_book.notebook("sums")]
+    for folder in ("a/same", "b/same"):
+        (tiny_book.root / folder).mkdir(parents=True)
+        paths.append(shutil.copy(paths[0], tiny_book.root / folder / "sums.ipynb"))
+    pages = [Run(path, values={"n": 4}, book=tiny_book).page for path in paths]
+    assert pages[0] == "sums,n=4" and len({*pages}) == 3
+    assert all(re.fullmatch(r"sums-in-same-[0-9a-f]{8},n=4", page) for page in pages[1:])
+
+
 def test_a_number_and_its_text_have_runs_of_their_own(tiny_book):
     tiny_book.add_notebook("keys", "key: int | str = 0")
     notebook = tiny_book.notebook("keys")
