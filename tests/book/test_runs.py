@@ -324,6 +324,15 @@ def test_the_latest_run_stands_first(book):
     assert list(find_runs(book)) == ["c", "b", "a"]
 
 
+def test_a_text_is_one_parameter_in_the_list_whatever_it_holds(book):
+    words = {"n": 4, "title": "a -p b"}
+    run = {"command": Run(book.notebook("sums"), values=words, book=book).command}
+    run |= {"notebook": "sums", "started": "2026-11-23T09:00", "seconds": 1, "numbers": {}}
+    about = {"runs": {"a": run}, "pages": [], "others": []}
+    page = rendering.TEMPLATES.get_template("runs.md").render(about)
+    assert "<td>n 4, title &#39;a -p b&#39;</td>" in page
+
+
 def test_where_all_records_are_damaged_the_list_says_that_there_is_none(book):
     (book.runs / "totals").mkdir(parents=True)
     (book.runs / "totals" / "totals.json").write_text("{}")
