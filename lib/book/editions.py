@@ -16,6 +16,7 @@ of its own, by page. Everything in it is checked before anything runs.
 """
 
 import hashlib
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -108,7 +109,7 @@ class Run:
         if self.output == Path():
             self.folder = Path.cwd()
             changes = (f"{name}={text}" for name, text in self.changes.items())
-            self.page = folder_name(self.notebook.stem, *changes)
+            self.page = folder_name(self.called, *changes)
             self.output = self.book.runs / self.page / self.notebook.name
         else:
             self.folder, self.page = self.book.root, self.output.stem
@@ -123,6 +124,13 @@ class Run:
         """What a command calls the notebook: its name, or the path of one from elsewhere."""
         known = self.notebook.parent == self.book.notebooks.resolve()
         return self.notebook.stem if known else str(self.notebook)
+
+    @property
+    def called(self) -> str:
+        """What its folder calls the notebook: one from elsewhere may share its name with others."""
+        folder, stem = self.notebook.parent, self.notebook.stem
+        apart = hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]
+        return stem if self.source == stem else f"{stem}-in-{folder.name}-{apart}"
 
     @property
     def changes(self) -> dict[str, str]:
@@ -195,6 +203,9 @@ class Edition:
 def load_edition(name: str, book: Book = BOOK) -> Edition:
     """Read and check an edition, by name or path."""
     path = _find("edition", name, book.editions, ".yml")
+    taken = book.editions / path.name  # an edition of one's own would take its place in _build
+    rule = "an edition of one's own must have another name than those of the book"
+    check(not taken.exists() or taken.samefile(path), rule, path.name)
     own = made = _checked(_File, read_yaml(path), path.name)
     if own.like:
         rule = f"{path.name}: an edition that is like another may have no pages of its own"

@@ -169,9 +169,9 @@ def checked(
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     given = {name: read(parameters[name], value) for name, value in values.items()}
     for name, value in given.items():
-        least = re.search(r"\bat least (\d[\d_]*)", parameters[name].help)
+        least = re.search(r"\bat least (\d[\d_]*(?:\.\d+)?)", parameters[name].help)
         if least and isinstance(value, int | float):
-            check(value >= int(least[1]), f"parameter {name!r} must be {least[0]}", value)
+            check(value >= float(least[1]), f"parameter {name!r} must be {least[0]}", value)
     # A default that is given is no other value: 4000.0 is 4000, whose page is not run again.
     return defaults | {name: value for name, value in given.items() if value != defaults[name]}
 

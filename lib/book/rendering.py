@@ -9,6 +9,7 @@ the bibliography of a citation.
 import html
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,10 @@ TEMPLATES = jinja2.Environment(
 )
 TEMPLATES.filters |= {"source": as_source, "number": lambda one: Number(**one)}
 TEMPLATES.filters |= {"code": code, "fenced": fenced}
+# Of the words `python -m lib run NOTEBOOK -p name text …` the parameters; a text may hold any sign.
+TEMPLATES.filters["typed"] = lambda command: [
+    shlex.join(pair) for pair in zip(*(shlex.split(command)[at::3] for at in (6, 7)), strict=True)
+]
 TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 
 #: What is written on a cell of imports, which is folded.

@@ -31,7 +31,7 @@ from nbformat import NotebookNode
 from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
 from lib.cache import versions
-from lib.errors import InputError, check_count
+from lib.errors import InputError, check_count, check_once
 from lib.files import atomic_write, digest, remove_left, writable, write_text
 
 #: Tables of `data` that measurements write, and prose pages read.
@@ -142,6 +142,12 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     with atomic_write(run.output) as beside:
         try:
             executed = _execute(source, beside, run.folder, reached)
+            numbers = [
+                (mark.name, json.loads(output.data[mark.mime_prefix + "application/json"]))
+                for mark, output in marked(executed, "scrapbook")
+                if mark.mime_prefix + "application/json" in output.data
+            ]
+            check_once("recorded number", (name for name, _ in numbers))
         except Exception as error:  # a cell's error, or a kernel that died
             if interrupted():
                 raise KeyboardInterrupt from None
@@ -154,11 +160,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
             raise PageFailed(f"{where}: {kind}: {said}".removesuffix(": ")) from error
         record["seconds"] = round(time.monotonic() - started, 1)
         record["stderr"] = _settle(executed)
-        record["numbers"] = {
-            mark.name: json.loads(output.data[mark.mime_prefix + "application/json"])
-            for mark, output in marked(executed, "scrapbook")
-            if mark.mime_prefix + "application/json" in output.data
-        }
+        record["numbers"] = dict(numbers)
         nbformat.write(executed, beside)
         record["digests"]["page"] = digest(beside)
     write_record(run.record, record)

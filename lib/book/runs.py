@@ -108,8 +108,10 @@ def sweep(
     # Parquet has one type a column: values of several, such as 5 and None, are texts.
     mixed = [name for name in grid if len({*map(type, table[name])}) > 1]
     table = table.astype(dict.fromkeys(mixed, str))
-    words = (f"{name}={'+'.join(values)}" for name, values in grid.items())
-    where = book.runs / folder_name("sweep", source.stem, *words)
+    # A sign that nobody types tells the + of a value from those between values: by a digest.
+    plain = {name: [one.replace("+", "+\0") for one in values] for name, values in grid.items()}
+    words = (f"{name}={'+'.join(values)}" for name, values in plain.items())
+    where = book.runs / folder_name("sweep", run.called, *words)
     _begin(where)
     write_text(where / "numbers.csv", table.to_csv(index=False, lineterminator="\n"))
     write_bytes(where / "numbers.parquet", table.to_parquet(index=False))
@@ -158,7 +160,10 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     `names` are those of folders in `runs`. Differences are those from the first run, also in
     standard errors, as of independent runs. Returns the folder of the page, and problems.
     """
-    names = list(dict.fromkeys(Path(name).name for name in names))
+    # A path to somewhere else is kept whole, and so is the name of no run.
+    own = {path: path.parent.resolve() == book.runs.resolve() for path in map(Path, names)}
+    told = (one.name if at or one.parent == Path() else str(one) for one, at in own.items())
+    names = list(dict.fromkeys(told))
     check(len(names) > 1, "a comparison needs two runs at least", names)
     records = find_runs(book)
     check_names("run", names, records)

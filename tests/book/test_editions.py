@@ -122,6 +122,16 @@ def test_a_notebook_from_elsewhere_is_called_by_its_path(tiny_book):
     assert run.command == f"python -m lib run {path}"
 
 
+def test_notebooks_of_one_name_have_runs_of_their_own(tiny_book):
+    paths = [tiny_book.notebook("sums")]
+    for folder in ("a/same", "b/same"):
+        (tiny_book.root / folder).mkdir(parents=True)
+        paths.append(shutil.copy(paths[0], tiny_book.root / folder / "sums.ipynb"))
+    pages = [Run(path, values={"n": 4}, book=tiny_book).page for path in paths]
+    assert pages[0] == "sums,n=4" and len({*pages}) == 3
+    assert all(re.fullmatch(r"sums-in-same-[0-9a-f]{8},n=4", page) for page in pages[1:])
+
+
 def test_a_number_and_its_text_have_runs_of_their_own(tiny_book):
     tiny_book.add_notebook("keys", "key: int | str = 0")
     notebook = tiny_book.notebook("keys")
@@ -200,6 +210,18 @@ def test_an_edition_that_breaks_a_rule_is_refused_in_one_sentence(tiny_book, tex
         load_edition("draft", tiny_book)
     assert message in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_an_edition_of_ones_own_takes_the_place_of_none_of_the_book(tiny_book):
+    theirs, mine = tiny_book.editions / "default.yml", tiny_book.root / "default.yml"
+    shutil.copy(theirs, mine)
+    with pytest.raises(InputError) as refusal:
+        load_edition(str(mine), tiny_book)
+    rule = "an edition of one's own must have another name than those of the book"
+    assert str(refusal.value) == f"{rule}: found 'default.yml'"
+    named = load_edition(str(mine.rename(mine.with_name("mine.yml"))), tiny_book)
+    assert named.name == "mine"
+    assert load_edition(str(theirs), tiny_book) == load_edition("default", tiny_book)
 
 
 def test_a_damaged_notebook_is_refused(tiny_book):

@@ -243,6 +243,15 @@ def test_the_least_that_a_meaning_states_is_a_rule(value, as_text):
     assert checked(parameters, allowed) == allowed
 
 
+@pytest.mark.parametrize(("least", "less"), [("2.5", 2.4), ("0.5", 0.25), ("1_000.5", 1000)])
+def test_the_least_may_be_a_decimal(least, less):
+    parameters = read_parameters(f"x: float = 5_000.0  # at least {least}. More is better.")
+    with pytest.raises(InputError) as refusal:
+        checked(parameters, {"x": less})
+    assert str(refusal.value) == f"parameter 'x' must be at least {least}: found {float(less)}"
+    assert checked(parameters, {"x": float(least)}) == {"x": float(least)}
+
+
 def test_values_are_written_in_place_and_all_else_stays():
     values = {
         "n_samples": 50_000,

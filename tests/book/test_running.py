@@ -192,6 +192,16 @@ def test_a_failure_keeps_the_good_page_and_names_cell_and_error(page_run):
     ]
 
 
+def test_a_number_that_is_recorded_twice_fails_its_page(tiny_book, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # the tiny book has a folder of the name lib
+    code = "from lib.book.recorded import number\nnumber('Of n', 1)", "number('of_n', 2)"
+    run = Run(tiny_book.add_notebook("twice", "n: int = 3", *code), book=tiny_book)
+    run.output.parent.mkdir(parents=True)
+    with pytest.raises(PageFailed, match="each recorded number may be given once: found 'of_n'"):
+        run_page(run)
+    assert run.failed.exists() and not run.output.exists() and not run.record.exists()
+
+
 def test_a_notebook_is_never_its_own_output(tiny_book):
     path = tiny_book.notebook("sums")
     with pytest.raises(InputError, match="another name than what is read"):

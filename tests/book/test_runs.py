@@ -115,6 +115,14 @@ def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
     assert totals["flag"].tolist() == ["False"] * 4, "which is no number on an axis"
 
 
+def test_sweeps_of_other_values_have_other_folders(book, unrendered):
+    code = "from lib.book.recorded import number\nnumber('length', len(word))"
+    book.add_notebook("totals", "word: str = 'a'", code)
+    grids = [["a+b"], ["a", "b"], ["a+", "b"], ["a", "+b"]]
+    found = [sweep("totals", {"word": words}, book=book)[0].name for words in grids]
+    assert len({*found}) == 4 and found[1] == "sweep,totals,word=a+b"
+
+
 def test_bad_input_is_refused_in_one_sentence(book, unrendered):
     for grid, message in [
         ({"n": []}, "parameter 'n' needs a value at least"),
@@ -221,6 +229,15 @@ def test_a_comparison_says_what_differs_in_and_out(book, pair):
         compare([pair[0].page, str(pair[0].output.parent)], book)
 
 
+def test_a_path_to_somewhere_else_is_no_run(book, pair, unrendered, monkeypatch):
+    names = [run.page for run in pair]
+    with pytest.raises(InputError, match=r"^run '/nowhere/else/totals,n=100,seed=2' is unknown"):
+        compare([f"/nowhere/else/{names[0]}", f"/some/where/{names[1]}"], book)
+    monkeypatch.chdir(book.root)
+    folder, _ = compare(names, book)
+    assert compare([f"runs/{names[0]}", str(book.runs / names[1])], book) == (folder, [])
+
+
 def test_what_another_notebook_has_not_is_blank_and_units_are_not_mixed():
     runs = [
         {"started": "2026-11-23T09:00", "numbers": {"mean": {"value": value, "unit": unit}}}
@@ -305,6 +322,15 @@ def test_the_latest_run_stands_first(book):
         path.with_suffix(".ipynb").touch()
         write_record(path, {"started": f"2026-11-0{day}T10:00:00+00:00"})
     assert list(find_runs(book)) == ["c", "b", "a"]
+
+
+def test_a_text_is_one_parameter_in_the_list_whatever_it_holds(book):
+    words = {"n": 4, "title": "a -p b"}
+    run = {"command": Run(book.notebook("sums"), values=words, book=book).command}
+    run |= {"notebook": "sums", "started": "2026-11-23T09:00", "seconds": 1, "numbers": {}}
+    about = {"runs": {"a": run}, "pages": [], "others": []}
+    page = rendering.TEMPLATES.get_template("runs.md").render(about)
+    assert "<td>n 4, title &#39;a -p b&#39;</td>" in page
 
 
 def test_where_all_records_are_damaged_the_list_says_that_there_is_none(book):
