@@ -369,8 +369,9 @@ class Tasks:
             size = BLOCK // max(task.n_samples for task in self.tasks) or 1
             blocks = [self.tasks[low : low + size] for low in range(0, len(self.tasks), size)]
             for name, of_task in TABLES.items():
-                # A copy of each task: it goes, and with it all that was computed of it.
-                frames = (_numbered(map(replace, block), of_task) for block in blocks)
+                # A copy of each task and story: it goes, and with it all that was computed of it.
+                copies = ([replace(one, story=replace(one.story)) for one in b] for b in blocks)
+                frames = (_numbered(some, of_task) for some in copies)
                 write_parquet(beside / f"{name}.parquet", frames, compression="zstd")
         return Path(folder)
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
 from lib import ROOT
-from lib.errors import check, check_known
+from lib.errors import InputError, check, check_known
 from lib.files import read_yaml
 from lib.noise import uniforms
 
@@ -155,6 +155,13 @@ class Friends(Theme):
     @abstractmethod
     def drawn(self, name: str, draw: Draw) -> Drawn:
         """Return sentences for true noise and for false, and by name what else is drawn."""
+
+
+def understood(pattern: str, own: str) -> re.Match[str]:
+    """Return the match of a condition that a rule tells; refuse one of which nothing is known."""
+    if not (found := re.fullmatch(pattern, own)):
+        raise InputError(f"the theme must know every condition: found {own!r}")
+    return found
 
 
 def only(pattern: str, text: str) -> re.Match[str] | None:

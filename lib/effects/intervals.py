@@ -92,13 +92,15 @@ class Bootstrap(BaseEstimator):
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         own = {name: getattr(fitted, name) for name in self.SHARED if hasattr(fitted, name)}
         self.__dict__.update(own)
-        chosen, draws = fitted.settled(), (rng.integers(n, size=n) for _ in range(self.n_resamples))
+        # As `estimate` does: a class of one's own says neither this nor what follows.
+        chosen = getattr(fitted, "settled", lambda: self.estimator)()
+        draws = (rng.integers(n, size=n) for _ in range(self.n_resamples))
         self.resampled_ = [clone(chosen).fit(*(each[rows] for each in data)) for rows in draws]
         return self
 
     def takes_missing(self) -> bool:
         """Say whether the estimator has a way to take missing covariates."""
-        return bool(self.estimator.takes_missing())
+        return bool(getattr(self.estimator, "takes_missing", lambda: True)())
 
     def average_interval(self, covariates: Matrix) -> tuple[float, float]:
         """Return the ends of the interval of the average effect."""

@@ -389,3 +389,24 @@ def test_a_theme_that_fails_at_a_condition_is_named():
     unpaired = type("Unpaired", (Glocken,), {"sentences": (*Glocken.sentences, "(a")})()
     with pytest.raises(InputError, match=r"^the sentences of theme 'glocken': missing \)"):
         read(prompt["context"], prompt["text"], unpaired)
+
+
+@pytest.mark.parametrize(
+    ("theme", "right", "wrong"),
+    [
+        ("candy_party", "gets at least", "gts at least"),
+        ("flu_vaccine", "for at least", "for at last"),
+        ("flower_garden", "bloom in a shade of", "bloom in the shade of"),
+        ("clinical_notes", "the patient", "the patent"),
+    ],
+)
+def test_a_condition_that_the_theme_does_not_know_is_no_fact_withheld(theme, right, wrong):
+    tasks = generate(theme, [3, 3], n_samples=4, withheld=0.4, seed=3)
+    prompt = next(tasks.prompts())
+    context, told = prompt["context"].split("\n\n", 1)
+    assert right in context
+    read(f"{context}\n\n{told}", prompt["text"], theme=theme)
+    # In the rules alone, and in the last of them.
+    spoilt = wrong.join(context.rsplit(right, 1))
+    with pytest.raises(InputError, match="must know every condition: found|unknown|must rule"):
+        read(f"{spoilt}\n\n{told}", prompt["text"], theme=theme)

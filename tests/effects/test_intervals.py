@@ -7,7 +7,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import (
     LinearRegression,
@@ -339,3 +339,17 @@ def test_econml_states_its_own_intervals():
     silent = adapted("econml.dml:LinearDML", options).fit(x, a, y)
     assert not hasattr(silent, "effect_interval")
     assert not hasattr(silent, "average_interval")
+
+
+class Difference(BaseEstimator):
+    """Somebody's own: the difference of the means, and nothing else."""
+
+    def fit(self, covariates, treatment, outcome):
+        self.ate_ = outcome[treatment == 1].mean() - outcome[treatment == 0].mean()
+        return self
+
+
+def test_a_class_of_ones_own_is_resampled_as_it_is():
+    made = Bootstrap(Difference(), 50).fit(*world(400))
+    assert made.takes_missing()
+    assert len({one.ate_ for one in made.resampled_}) == 50

@@ -1,8 +1,6 @@
 """CandyParty: friends at a party, each content with a number of candies of her own."""
 
-import re
-
-from lib.ccr.theme import Draw, Drawn, Friends, counted, only
+from lib.ccr.theme import Draw, Drawn, Friends, counted, only, understood
 
 #: Nobody gets more candies than this.
 MOST = 12
@@ -26,9 +24,9 @@ class CandyParty(Friends, name="candy_party"):
 
     def holds(self, own: str, text: str) -> bool | None:
         """Compare the number of candies with the wish."""
-        wish = re.fullmatch(r"([\w-]+) gets at least (\d+) candies", own)
-        got = wish and only(rf"(?<![\w-]){wish[1]} gets (\d+) cand(?:y|ies)\.", text)
-        return wish and got and int(got[1]) >= int(wish[2])
+        wish = understood(r"([\w-]+) gets at least (\d+) candies", own)
+        got = only(rf"(?<![\w-]){wish[1]} gets (\d+) cand(?:y|ies)\.", text)
+        return got and int(got[1]) >= int(wish[2])
 
 
 THEME = CandyParty()

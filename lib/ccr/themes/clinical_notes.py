@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from lib.ccr.theme import Draw, Node, Theme, only
+from lib.ccr.theme import Draw, Node, Theme, only, understood
 
 #: Letters of codes: those that cannot be taken for digits.
 LETTERS = "ACEFHJKLMNPRTUVWXY"
@@ -52,10 +52,7 @@ class ClinicalNotes(Theme, name="clinical_notes"):
         if threshold := re.fullmatch(r"the pain rating is at least (\d+) out of 10", own):
             rating = only(r"The pain rating is (\d+) out of 10\.", text)
             return rating and int(rating[1]) >= int(threshold[1])
-        entry = re.fullmatch(rf"the patient ({'|'.join(self.history)}) (\w+)", own)
-        if not entry:
-            return None
-        had, code = entry.groups()
+        had, code = understood(rf"the patient ({'|'.join(self.history)}) (\w+)", own).groups()
         told = only(rf"The patient ({had}|{self.history[had]}) {code}\.", text)
         return told and told[1] == had
 

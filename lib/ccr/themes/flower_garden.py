@@ -4,8 +4,8 @@ import itertools
 import re
 from typing import ClassVar
 
-from lib.ccr.theme import Draw, Drawn, Friends, only
-from lib.errors import check_once
+from lib.ccr.theme import Draw, Drawn, Friends, only, understood
+from lib.errors import check_known, check_once
 
 
 class FlowerGarden(Friends, name="flower_garden"):
@@ -28,14 +28,15 @@ class FlowerGarden(Friends, name="flower_garden"):
 
     def holds(self, own: str, text: str) -> bool | None:
         """Look the shade of the flowers up in the catalogue that the text tells."""
-        wish = re.fullmatch(r"([\w-]+)'s flowers bloom in a shade of (\w+)", own)
-        bloom = wish and only(rf"(?<![\w-]){wish[1]}'s flowers bloom in (\w+)\.", text)
+        wish = understood(r"([\w-]+)'s flowers bloom in a shade of (\w+)", own)
+        bloom = only(rf"(?<![\w-]){wish[1]}'s flowers bloom in (\w+)\.", text)
         told = re.findall(r"shades of (\w+) are ([\w, ]+)[;.]", text)
         check_once("colour of the catalogue", [color for color, _ in told])
         catalogue = {color: re.split(", | and ", shades) for color, shades in told}
-        if not wish or not bloom or not any(bloom[1] in shades for shades in catalogue.values()):
-            return None
-        return bloom[1] in catalogue[wish[2]] if wish[2] in catalogue else None
+        check_known("colour of the catalogue", wish[2], catalogue)
+        if bloom:
+            check_known("shade of the catalogue", bloom[1], itertools.chain(*catalogue.values()))
+        return bloom and bloom[1] in catalogue[wish[2]]
 
 
 THEME = FlowerGarden()

@@ -1,9 +1,8 @@
 """FluVaccine: friends decide whether to get a flu shot, each by a symptom of last winter."""
 
-import re
 from typing import ClassVar
 
-from lib.ccr.theme import Draw, Drawn, Friends, counted, only
+from lib.ccr.theme import Draw, Drawn, Friends, counted, only, understood
 
 #: No symptom is told to last longer than this, in days.
 MOST_DAYS = 14
@@ -31,10 +30,8 @@ class FluVaccine(Friends, name="flu_vaccine"):
 
     def holds(self, own: str, text: str) -> bool | None:
         """Compare the days of the one symptom with the least number of them."""
-        least = re.fullmatch(r"([\w-]+) had ([a-z ]+) for at least (\d+) days last winter", own)
-        if not least:
-            return None
-        name, symptom, days = least.groups()
+        least = r"([\w-]+) had ([a-z ]+) for at least (\d+) days last winter"
+        name, symptom, days = understood(least, own).groups()
         told = rf"Last winter, {name} (?:never had {symptom}|had {symptom} for (\d+) days?)\."
         found = only(told, text)
         return found and int(found[1] or 0) >= int(days)
