@@ -408,5 +408,5 @@ def test_a_condition_that_the_theme_does_not_know_is_no_fact_withheld(theme, rig
     read(f"{context}\n\n{told}", prompt["text"], theme=theme)
     # In the rules alone, and in the last of them.
     spoilt = wrong.join(context.rsplit(right, 1))
-    with pytest.raises(InputError, match="must know every condition: found|unknown|must rule"):
+    with pytest.raises(InputError, match=r"must know every condition: found|unknown|must rule"):
         read(f"{spoilt}\n\n{told}", prompt["text"], theme=theme)
