@@ -720,10 +720,11 @@ def test_who_goes_back_finds_the_command_and_the_figure_of_what_was_typed(fresh,
         page.locator("details.rerun summary").first.click()
         page.locator("input[name=horizon]").fill("4")
         command = page.locator("pre.command").text_content()
-        page.goto(f"{address}/explorables.html")
+        # Whoever leaves before the icon of a page has come has its request ended.
+        page.goto(f"{address}/explorables.html", wait_until="networkidle")
         page.locator("input[name=support]").fill("20000")
         said = page.locator("[data-explorable=confounding] output").text_content()
-        page.goto(f"{address}/introduction.html")
+        page.goto(f"{address}/introduction.html", wait_until="networkidle")
         page.go_back(wait_until="networkidle")
         assert page.locator("input[name=support]").input_value() == "20000"
         assert page.locator("[data-explorable=confounding] output").text_content() == said
