@@ -46,7 +46,7 @@ from threadpoolctl import threadpool_limits
 
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
-from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector
+from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector, check_finite
 from lib.errors import check, check_known, check_names, told
 
 #: What a regime is worth, and by how much each subject moves that.
@@ -130,9 +130,8 @@ class Panel:
         decisions = [*self.decisions]
         check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
         plans = decided(self.regimes, decisions)
-        check(
-            min(len(self.table), len(named) - 4) > 0, "a panel needs rows and an adjustment", named
-        )
+        rule = "a panel needs rows and an adjustment"
+        check(min(len(self.table), len(self.adjustment)) > 0, rule, named)
         steps = dict(list(self.table.set_index("subject").groupby("t")))
         last = steps[max(steps)]
         rule = "a panel must have every subject once at every step, in one order"
@@ -162,8 +161,7 @@ class Panel:
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})
         with told(f"outcome {self.outcome!r}"):
             vars(self).update(outcomes=last[self.outcome].to_numpy(float))
-        wrong = self.outcomes[~np.isfinite(self.outcomes)].tolist()
-        check(not wrong, f"outcome {self.outcome!r} must be finite numbers", wrong[:3])
+        check_finite(f"outcome {self.outcome!r}", self.outcomes)
 
     def is_static(self, regime: str) -> bool:
         """Say whether a regime tells everybody the same."""

@@ -193,8 +193,7 @@ class Study:
         worlds = [table[self.outcome].to_numpy(dtype=float) for table in (control, treated)]
         groups = control[self.group].to_numpy() if self.group in control else None
         effects = None if truth is None else np.asarray(truth, dtype=float)
-        unknown = 0 if effects is None else int(np.count_nonzero(~np.isfinite(effects)))
-        check(unknown == 0, "true effects must be finite numbers", unknown)
+        check_finite("true effects", np.empty(0) if effects is None else effects)
         missing = {} if self.impute else absent[absent > 0].to_dict()
         vars(self).update(covariates=seen, test_covariates=tested, arm=arm, outcomes=outcomes)
         vars(self).update(difference=worlds[1] - worlds[0], groups=groups, effects=effects)
@@ -288,6 +287,12 @@ def read_study(
         mean, variance = table["mean"].to_numpy(), table["variance"].to_numpy()
         frames["truth"] = TrueEffects(mean, variance, int(table["repeats"].iloc[0]))
     return Study(**frames | fields)
+
+
+def check_finite(what: str, numbers: Vector) -> None:
+    """Refuse what is missing or infinite."""
+    wrong = numbers[~np.isfinite(numbers)].tolist()
+    check(not wrong, f"{what} must be finite numbers", wrong[:3])
 
 
 def check_subjects(name: str, table: pd.DataFrame, others: pd.DataFrame) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from lib import ROOT
-from lib.effects.study import check_subjects, read_study
-from lib.errors import check, check_known, check_names, needed
+from lib.effects.study import check_finite, check_subjects, read_study
+from lib.errors import check_known, check_names, needed
 from lib.files import AnyPath, read_table, read_yaml, write_parquet
 from lib.income.study import draw_study
 from lib.scm import Simulator
@@ -63,7 +63,6 @@ def load_cate(folder: AnyPath, **fields: Any) -> tuple[pd.DataFrame, *tuple[np.n
     check_names("column of the effects", ("subject", "mean"), table)
     check_subjects("effects", table, study.observational)
     effects = table["mean"].to_numpy()[used]
-    absent = int(np.count_nonzero(~np.isfinite(effects)))
-    check(absent == 0, "all true effects must be finite numbers", absent)
+    check_finite("true effects", effects)
     chances = needed("probabilities", study.probabilities).loc[used, list(study.arms)].to_numpy()
     return study.covariates, study.arm, study.outcomes, effects, chances[:, 1] / chances.sum(axis=1)
