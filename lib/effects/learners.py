@@ -17,7 +17,7 @@ from sklearn.utils.random import sample_without_replacement
 from xgboost import XGBClassifier, XGBRegressor
 
 from lib.cache import cached
-from lib.effects.study import Matrix, Vector
+from lib.effects.study import Matrix, Vector, varies
 from lib.errors import InputError, check, check_known, check_names
 
 #: A regressor or a classifier of scikit-learn's kind; and how much rows count, if not all alike.
@@ -192,8 +192,7 @@ def rows_of(
     folds = fold_of(target, stratified)
     weights = np.ones(len(target)) if weights is None else weights
     parts = [(target[folds == fold], weights[folds == fold]) for fold in range(FOLDS)]
-    # The mean of equal numbers may differ from them in the last bit.
-    scale = [w @ (y - np.average(y, weights=w)) ** 2 if np.ptp(y) else 0.0 for y, w in parts]
+    scale = [w @ (y - np.average(y, weights=w)) ** 2 if varies(y) else 0.0 for y, w in parts]
     return np.array(scale), features, target, folds, weights
 
 

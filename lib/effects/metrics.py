@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from lib.effects.estimands import average_effects
 from lib.effects.estimators import inverse_propensity_weights
 from lib.effects.study import Matrix, Study, Vector
+from lib.errors import needed
 
 #: Resamples of the test subjects whose counts are held at a time.
 BLOCK = 50
@@ -182,7 +183,7 @@ def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFra
     """
     known = {} if study.effects is None else {"truth": study.effects}
     columns = pd.DataFrame({"sampled": study.difference, **known, **effects})
-    grouped = columns.groupby(study.groups)
+    grouped = columns.groupby(needed("groups of the study", study.groups))
     table = grouped.mean()
     table.insert(0, "subjects", grouped.size())
     table.insert(2, "standard error", grouped["sampled"].sem())

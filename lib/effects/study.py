@@ -4,6 +4,7 @@ Estimators learn from the seen who took one of two arms. They are marked on test
 both outcomes are known.
 """
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -192,6 +193,8 @@ class Study:
         outcomes = rows[self.outcome].to_numpy(dtype=float)
         worlds = [table[self.outcome].to_numpy(dtype=float) for table in (control, treated)]
         groups = control[self.group].to_numpy() if self.group in control else None
+        rule = f"column {self.group!r} must tell the group of a test subject at least"
+        check(groups is None or not pd.isna(groups).all(), rule, "none")
         effects = None if truth is None else np.asarray(truth, dtype=float)
         check_finite("true effects", np.empty(0) if effects is None else effects)
         missing = {} if self.impute else absent[absent > 0].to_dict()
@@ -295,6 +298,11 @@ def check_finite(what: str, numbers: Vector) -> None:
     check(not wrong, f"{what} must be finite numbers", wrong[:3])
 
 
+def varies(numbers: Vector) -> bool:
+    """Say whether numbers differ by more than rounding does, as 0.1 + 0.2 from 0.3."""
+    return bool(np.ptp(numbers) > 1e-14 * np.abs(numbers).max())
+
+
 def check_subjects(name: str, table: pd.DataFrame, others: pd.DataFrame) -> None:
     """Refuse rows of other subjects, or in another order, where both tables name theirs."""
     if "subject" in table and "subject" in others:
@@ -355,7 +363,8 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
     rows = [sorted(map(str, table.to_numpy().tolist())) for table in (control, treated)]
     # Simulators that share noise by a common seed alone lose step once an arm has drawn once
     # more, so that a covariate drawn later in the same year may differ.
-    if 2 * len(differ) > len(control.columns) or rows[0] == rows[1]:
+    varied = pd.concat([control, treated]).nunique().gt(1)  # what is alike in all says nothing
+    if 2 * len(differ) > varied.sum() or rows[0] == rows[1]:
         raise InputError(f"{rule} in the same order: {found}")
     warnings.warn(f"control and treated differ, the control's values count: {found}", stacklevel=5)
 
@@ -378,10 +387,13 @@ def _is_categorical(column: pd.Series, declared: bool) -> bool:
 
 
 def _check_spelling(column: pd.Series) -> None:
-    """Refuse levels that are told apart by capitals or spaces only."""
-    known: dict[str, str] = {}
+    """Refuse levels that are told apart by capitals or spaces only, or are one number."""
+    known: dict[str | float, str] = {}
     for level in column.unique():
-        other = known.setdefault(str(level).strip().casefold(), level)
+        said: str | float = " ".join(str(level).casefold().split())
+        with contextlib.suppress(ValueError):
+            said = float(said)
+        other = known.setdefault(said, level)
         rule = f"column {column.name!r} must spell a level in one way"
         check(other == level, rule, [other, level])
 
@@ -397,11 +409,20 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
         levels = sorted(known.unique(), key=str)
         codes = pd.Index(levels, dtype=object).get_indexer(column)
         encoded = {f"{name} = {level}": codes == k for k, level in enumerate(levels)}
+        _warn_of_unseen(column[n:][codes[n:] < 0], n, len(column) - n)
     else:
         values, numbers = column.mask(absent, np.nan).astype(float), known.to_numpy(dtype=float)
         check(not np.isinf(values).any(), f"covariate {name!r} must be finite", np.inf)
-        # Equal numbers may differ from their mean in the last bit, which is no spread.
-        encoded = {name: (values - numbers.mean()) / (numbers.std() if np.ptp(numbers) else 1.0)}
+        encoded = {name: (values - numbers.mean()) / (numbers.std() if varies(numbers) else 1.0)}
     place = {f"{name} missing": absent.astype(float)} if impute and absent.any() else {}
     filled = 0.0 if impute else np.nan  # 0 is the mean
     return pd.DataFrame(place | {k: np.where(absent, filled, v) for k, v in encoded.items()})
+
+
+def _warn_of_unseen(levels: pd.Series, seen: int, tested: int) -> None:
+    """Warn of a level that none of the seen has, if so many of the tested have it."""
+    for level, count in levels.value_counts().items():
+        # Of people of the same kind, chance alone does so once in a million times: exp(-14).
+        if seen * count > 14 * tested:
+            found = f"{count / tested:.0%} of the test subjects have {level!r}, and nobody seen"
+            warnings.warn(f"covariate {levels.name!r}: {found}", stacklevel=7)

@@ -332,3 +332,10 @@ def test_what_is_neither_chosen_nor_scored_is_not_cross_validated():
     assert search.predict(x) == pytest.approx(LogisticRegression().fit(x, a).predict_proba(x)[:, 1])
     two = Search(Ridge(), {"learner__alpha": [1, 100]}, scored=False).fit(x, x[:, 0])
     assert two.best_score_ > 0, "a choice needs scores"
+
+
+def test_a_fold_that_varies_in_the_last_bit_only_decides_nothing():
+    target = np.r_[np.full(9, 0.3), 0.1 + 0.2, np.arange(40.0)]
+    scale, *_ = rows_of(np.zeros((50, 1)), target)
+    assert scale[0] == 0
+    assert (scale[1:] > 0).all()

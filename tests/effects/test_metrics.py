@@ -19,6 +19,7 @@ from lib.effects.metrics import (
     effects_by_group,
     evaluate,
 )
+from lib.errors import InputError
 
 
 @pytest.fixture
@@ -191,3 +192,8 @@ def test_an_estimate_that_is_missing_has_no_score():
     found = compare(effects, truth, groups, bootstraps=5)["R² by group"]
     assert found[0, 0] == 1
     assert np.isnan(found[:, 1:]).all()
+
+
+def test_effects_of_the_groups_of_nobody_are_refused(study):
+    with pytest.raises(InputError, match="groups of the study must be known: found None"):
+        effects_by_group(replace(study, group=None), {})

@@ -1,5 +1,6 @@
 """Reading a study: what is encoded, and what is refused."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -265,6 +266,9 @@ def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tab
             ["yes"] * 4,
             r"must spell a level in one way: found \['yes', 'yes '\]",
         ),
+        (["a b", "c"] * 2, ["a  b"] * 4, r"spell a level in one way: found \['a b', 'a  b'\]"),
+        (["0", "1"] * 2, ["0.0"] * 4, r"spell a level in one way: found \['0', '0.0'\]"),
+        (["00", "1"] * 2, ["0"] * 4, r"spell a level in one way: found \['00', '0'\]"),
         (["1.5", "2", "?", "4"], ["1.5"] * 4, r"most levels are numbers: found \['\?'\]"),
         (
             ["1", "2", "3", "4"],
@@ -300,6 +304,41 @@ def test_two_covariates_with_one_name_when_encoded_are_refused(tables):
     tables = [table.assign(**{"sex = F": 1.0}) for table in tables]
     with pytest.raises(InputError, match=r"encoded under one name: found \['sex = F'\]"):
         read(tables, adjustment=["sex", "sex = F"])
+
+
+def test_a_level_that_the_seen_lack_is_warned_of_if_that_is_no_chance(tables):
+    seen, *others = (pd.concat([table] * 25) for table in tables)
+    others = [table.assign(sex=["F", "M", "F", "woman"] * 25) for table in others]
+    told = "covariate 'sex': 25% of the test subjects have 'woman', and nobody seen"
+    with pytest.warns(UserWarning, match=told) as warned:
+        study = read((seen, *others))
+    assert warned[0].filename == __file__
+    assert study.test_covariates.iloc[3].filter(like="sex").tolist() == [0.0, 0.0]
+    # Of 1 in 100, it may be chance; who cannot be known is nobody's level.
+    others = [table.assign(sex=["F", "M", "F", None] * 24 + ["woman"] * 4) for table in others]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read((seen, *others))
+
+
+def test_a_constant_covariate_is_zero_although_its_numbers_differ_in_the_last_bit(tables):
+    almost = [0.3, 0.1 + 0.2, 0.3, 0.3]
+    study = read([table.assign(x=almost) for table in tables], adjustment=["x"])
+    np.testing.assert_allclose(study.covariates["x"], 0, atol=1e-15)
+
+
+def test_covariates_that_are_alike_in_all_do_not_hide_other_subjects(tables):
+    seen, control, treated = (table.assign(a=1, b="c", d=0.5) for table in tables)
+    covariates = {"adjustment": ["age", "sex", "a", "b", "d"]}
+    other = treated.assign(age=treated["age"] + 1, sex=["F"] * 3 + ["M"])
+    with pytest.raises(InputError, match="must be the same subjects in the same order"):
+        read((seen, control, other), **covariates)
+
+
+def test_groups_that_nobody_has_are_refused(tables):
+    seen, *others = (table.assign(town=None) for table in tables)
+    with pytest.raises(InputError, match="'town' must tell the group of a test subject"):
+        read((seen, *others), group="town")
 
 
 def test_a_treatment_that_is_spelled_in_two_ways_is_refused(tables):
