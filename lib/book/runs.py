@@ -31,8 +31,12 @@ MOST_RUNS = 10_000
 def find_runs(book: Book) -> dict[str, dict[str, Any]]:
     """Return the records of all runs, by the name of their folder, the latest first."""
     # One that is damaged is run again, when it is asked for.
-    records = ((path.parent.name, read_record(path)) for path in book.runs.glob("*/*.json"))
-    found = [(folder, record) for folder, record in records if record]
+    records = ((path, read_record(path)) for path in book.runs.glob("*/*.json"))
+    found = [
+        (path.parent.name, record | {"failed": path.with_suffix(".failed.ipynb").exists()})
+        for path, record in records
+        if record
+    ]
     return dict(sorted(found, key=lambda item: item[1]["started"], reverse=True))
 
 

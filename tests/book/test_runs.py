@@ -238,9 +238,29 @@ def test_a_path_to_somewhere_else_is_no_run(book, pair, unrendered, monkeypatch)
     assert compare([f"runs/{names[0]}", str(book.runs / names[1])], book) == (folder, [])
 
 
+def test_what_has_failed_since_is_called_so(book, pair, monkeypatch):
+    made = {}
+    monkeypatch.setattr(
+        rendering.Site, "render", lambda site: made.update(site.pages) or (book.root / "x", [])
+    )
+    pair[1].failed.touch()
+    folder, _ = compare([run.page for run in pair], book)
+    said = ", whose notebook has failed since"
+    lines = made[f"{folder.name}/index.md"].splitlines()
+    assert [line.endswith(" UTC" + said) for line in lines if line[:3] in ("1. ", "2. ")] == [
+        False,
+        True,
+    ]
+    assert made["index.md"].count(f"totals{said}</th>") == 1
+
+
 def test_what_another_notebook_has_not_is_blank_and_units_are_not_mixed():
     runs = [
-        {"started": "2026-11-23T09:00", "numbers": {"mean": {"value": value, "unit": unit}}}
+        {
+            "started": "2026-11-23T09:00",
+            "failed": False,
+            "numbers": {"mean": {"value": value, "unit": unit}},
+        }
         for value, unit in ((1.0, "kg"), (3.0, "$"))
     ]
     given = {"n": ["1", ""], "unvaried": ["2", "2"]}
@@ -327,7 +347,13 @@ def test_the_latest_run_stands_first(book):
 def test_a_text_is_one_parameter_in_the_list_whatever_it_holds(book):
     words = {"n": 4, "title": "a -p b"}
     run = {"command": Run(book.notebook("sums"), values=words, book=book).command}
-    run |= {"notebook": "sums", "started": "2026-11-23T09:00", "seconds": 1, "numbers": {}}
+    run |= {
+        "notebook": "sums",
+        "started": "2026-11-23T09:00",
+        "seconds": 1,
+        "numbers": {},
+        "failed": False,
+    }
     about = {"runs": {"a": run}, "pages": [], "others": []}
     page = rendering.TEMPLATES.get_template("runs.md").render(about)
     assert "<td>n 4, title &#39;a -p b&#39;</td>" in page
