@@ -191,7 +191,6 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
             progress_bar=False,
             on_cell_start=lambda cell, cell_index: reached.append(cell),
             record_timing=False,
-            coalesce_streams=True,  # which come in as many pieces as the time that they took had it
             # For the client below papermill, whose own `cwd` would move this whole process.
             resources={"metadata": {"path": str(folder)}},
             config=Config(KernelManager=settings if through_files else {}),
@@ -211,9 +210,15 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
     for part in [executed, *executed.cells]:
         part.metadata.pop("papermill", None)
     for number, cell in enumerate(_code(executed.cells), start=1):
-        said = [output for output in cell.outputs if output.get("name") == "stderr"]
-        streams += [{"cell": number, "text": output.text} for output in said]
-        cell.outputs = [output for output in cell.outputs if output not in said]
+        told, cell.outputs = cell.outputs, []
+        said = "".join(output.text for output in told if output.get("name") == "stderr")
+        streams += [{"cell": number, "text": said}] if said else []
+        for output in (one for one in told if one.get("name") != "stderr"):
+            last = cell.outputs[-1] if cell.outputs else {}
+            if output.get("name") == last.get("name") == "stdout":
+                last.text += output.text  # it comes in as many pieces as the time it took had it
+            else:
+                cell.outputs.append(output)
     return streams
 
 

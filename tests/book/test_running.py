@@ -161,13 +161,17 @@ def test_kernels_use_files_not_ports_and_the_error_stream_stays_off_the_page(tin
         "import sys, os\nprint('careful', file=sys.stderr)\nos.getcwd()",
         # Two pieces, as any output may come in, and something between them.
         "print('one', flush=True)\nprint('careful', file=sys.stderr, flush=True)\nprint('two')",
+        "print('before')\ndisplay(1)\ndisplay(2)\nprint('after')",
     )
     output = tiny_book.executed / "kernel.ipynb"
     record = run_page(Run(notebook, output, book=tiny_book))
-    transport, folder, counted = cell_outputs(output)
+    transport, folder, counted, before, one, two, after = cell_outputs(output)
     assert transport.text == ("ipc\n" if os.name == "posix" else "tcp\n")
     assert folder.data["text/plain"] == repr(str(tiny_book.root))
     assert counted.text == "one\ntwo\n", "one output, however long it took"
+    assert [before.text, one.data, two.data, after.text] == [
+        *("before\n", {"text/plain": "1"}, {"text/plain": "2"}, "after\n")
+    ], "in the order in which they were shown"
     assert record["stderr"] == [{"cell": n, "text": "careful\n"} for n in (3, 4)]
 
 
