@@ -32,7 +32,7 @@ from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
 from lib.cache import versions
 from lib.errors import InputError, check_count, check_once
-from lib.files import atomic_write, digest, remove_left, writable, write_text
+from lib.files import atomic_write, digest, read_yaml, remove_left, writable, write_text
 
 #: Tables of `data` that measurements write, and prose pages read.
 MEASURED = ("scaling.csv", "speed.json", "training.csv")
@@ -94,13 +94,7 @@ def why_stale(run: Run, but: Collection[str] = ()) -> str | None:
 
 def _digests(run: Run) -> dict[str, str]:
     """Return the digests of all that goes into a page."""
-    named = dict[str, str]()
-    for name, value in run.values.items():
-        for text in map(str, value if isinstance(value, list) else [value]):
-            # `my_estimators:MyLearner` names a file, too. `isfile` takes any text, unlike Path's.
-            for file in (text, text.partition(":")[0].replace(".", os.sep) + ".py"):
-                if os.path.isfile(path := os.path.join(run.folder, file)):
-                    named[f"file of {name}"] = named.get(f"file of {name}", "") + digest(Path(path))
+    named = {f"file of {name}": _named(value, run, {}) for name, value in run.values.items()}
     data = run.book.root / "data"
     # Kept tables change whenever an edition is recorded, and matter only to those who read them.
     reads_kept = b"recorded(" in run.notebook.read_bytes()
@@ -111,8 +105,33 @@ def _digests(run: Run) -> dict[str, str]:
         "data": digest(data, without=["recorded", *MEASURED]),
         "kept tables": digest(data / "recorded") if reads_kept else "not read",
         "versions": joblib.hash(versions()),
-        **named,
+        **{name: joblib.hash(files) for name, files in named.items() if files},
     }
+
+
+def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
+    """Add the digests of all files, folders and modules that the texts in a value name.
+
+    What is named in a YAML file among them is, too. A folder in which one stands, or the page does,
+    holds all sorts of things, and does not count.
+    """
+    if isinstance(value, dict | list | tuple):
+        for part in (*value, *(value.values() if isinstance(value, dict) else ())):
+            _named(part, run, found)
+    text = value if isinstance(value, str) else ""
+    module = text.partition(":")[0].partition(".")[0]  # or package, of `my_estimators:MyLearner`
+    for name in filter(None, (text, *([module, f"{module}.py"] if ":" in text else []))):
+        # Any text may be asked for by `exists`, unlike Path's.
+        if name in found or not os.path.exists(os.path.join(run.folder, name)):
+            continue
+        path = Path(run.folder, name).resolve()
+        if path in (run.folder, *run.folder.parents, *run.output.parents):
+            continue
+        found[name] = digest(path)
+        if path.suffix in (".yml", ".yaml"):
+            with contextlib.suppress(InputError):  # the run says so
+                _named(read_yaml(path), run, found)
+    return found
 
 
 # --- One page ---------------------------------------------------------------------------------
@@ -214,7 +233,7 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
         said = "".join(output.text for output in told if output.get("name") == "stderr")
         streams += [{"cell": number, "text": said}] if said else []
         for output in (one for one in told if one.get("name") != "stderr"):
-            last = cell.outputs[-1] if cell.outputs else {}
+            last: Any = cell.outputs[-1] if cell.outputs else {}
             if output.get("name") == last.get("name") == "stdout":
                 last.text += output.text  # it comes in as many pieces as the time it took had it
             else:

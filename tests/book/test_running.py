@@ -1,5 +1,6 @@
 """Pages show what was run, are stale when something changed, and never hide a failure."""
 
+import json
 import os
 import shutil
 import signal
@@ -122,16 +123,23 @@ def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, m
             "table.csv",
         ),
         ("path: list[str] = ['s-ridge', 'my.own:Mine']", "", "my/own.py"),
+        ("path: list[str] = ['mine:Mine']", "", "mine.py"),
+        ("path: str = 'my.own:Mine'", "", "my/__init__.py"),
+        ("path: str = 'my/study'", "", "my/study/seen.csv"),
+        ("path: dict = {'seen': ['table.csv']}", "", "table.csv"),
+        ("path: str = 'grids.yml'", "", "mine.py"),
     ],
-    ids=["file", "module of a class"],
+    ids=["file", "module", "class", "package", "folder", "within", "named in a file"],
 )
 def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(
     tiny_book, parameters, code, file
 ):
     notebook = tiny_book.add_notebook("reads", parameters, code)
     named = tiny_book.root / file
-    named.parent.mkdir(exist_ok=True)
+    named.parent.mkdir(exist_ok=True, parents=True)
     named.write_text("age")
+    grids = {"estimators": {"mine": {"estimator": "mine:Mine"}, "other": "grids.yml"}}
+    (tiny_book.root / "grids.yml").write_text(json.dumps(grids))
     run = Run(notebook, tiny_book.page("reads"), book=tiny_book)
     run_page(run)
     assert why_stale(run) is None
@@ -139,6 +147,15 @@ def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(
     assert why_stale(run) == "file of path changed"
     named.unlink()
     assert why_stale(run) == "file of path changed"
+
+
+@pytest.mark.parametrize("path", [".", "", "..", "/", "book", "\0"])
+def test_a_folder_that_holds_the_page_is_not_among_what_goes_in(tiny_book, path):
+    notebook = tiny_book.add_notebook("reads", f"path: str = {path!r}", "1")
+    run = Run(notebook, tiny_book.page("reads"), book=tiny_book)
+    run_page(run)
+    (tiny_book.root / "book" / "more.md").write_text("more")
+    assert why_stale(run) is None
 
 
 def test_a_damaged_page_or_record_is_stale(page_run):
