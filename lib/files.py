@@ -67,7 +67,10 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
             os.replace(path, before)
         os.replace(beside, path)
     except OSError as error:
-        if error.filename not in (str(beside), beside) and error.errno not in DISK_ERRORS:
+        name = error.filename
+        named = Path(os.fsdecode(name)) if isinstance(name, str | bytes | os.PathLike) else None
+        own = named == path or (named and beside in (named, *named.parents))
+        if not own and (named or error.errno not in DISK_ERRORS):
             raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:

@@ -172,6 +172,14 @@ def test_a_missing_input_is_not_taken_for_the_output(tmp_path, read):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_bad_disk_of_an_input_is_not_that_of_the_output(tmp_path):
+    with pytest.raises(OSError, match="other"), atomic_write(tmp_path / "page.json"):
+        raise OSError(errno.EIO, "Input/output error", "other.csv")
+    rule = "set cannot be written: No space left on device"
+    with pytest.raises(InputError, match=rule), atomic_write(tmp_path / "set", ["a"]) as beside:
+        raise OSError(errno.ENOSPC, "No space left on device", str(beside / "a"))
+
+
 def test_a_full_disk_is_an_error_of_the_output(tmp_path):
     full = OSError(errno.ENOSPC, "No space left on device")
     with (
