@@ -191,7 +191,9 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     every = [run["parameters"] for run in runs]
     names_in = dict.fromkeys(itertools.chain(*every))
     given = {k: [as_source(one[k]) if k in one else "" for one in every] for k in names_in}
+    every = [run["digests"] for run in runs]
+    apart = [what for what in every[0] if len({one.get(what) for one in every}) > 1]
     text = TEMPLATES.get_template("comparison.md").render(
-        names=names, runs=runs, given=given, figures=figures, pages=pages
+        names=names, runs=runs, given=given, apart=apart, figures=figures, pages=pages
     )
     return where, show(book, pages={where.name: text})

@@ -14,7 +14,7 @@ import pytest
 from lib import ROOT
 from lib.book import rendering, runs
 from lib.book.editions import Run
-from lib.book.running import execute, why_stale, write_record
+from lib.book.running import execute, read_record, why_stale, write_record
 from lib.book.runs import compare, curves, find_runs, show, sweep
 from lib.errors import InputError
 
@@ -223,6 +223,11 @@ def test_a_comparison_says_what_differs_in_and_out(book, pair):
     assert "200.00 ± 0.50 apples" in page and "206.00 ± 0.50 apples" in page
     # 6 / sqrt(0.5² + 0.5²) = 8.5
     assert "<td>+6</td>" in page and "<td>+8.5</td>" in page
+    assert "the runs differ in" not in page
+    record = read_record(pair[0].record)
+    write_record(pair[0].record, record | {"digests": record["digests"] | {"lib": "before"}})
+    folder, _ = compare([run.page for run in pair], book)
+    assert "the runs differ in lib, too" in (folder / "index.html").read_text()
     with pytest.raises(InputError, match=r"run 'moon' is unknown: expected one of totals,n=10[03]"):
         compare(["totals,n=100,seed=2", "moon"], book)
     with pytest.raises(InputError, match="two runs at least"):
@@ -265,9 +270,10 @@ def test_what_another_notebook_has_not_is_blank_and_units_are_not_mixed():
     ]
     given = {"n": ["1", ""], "unvaried": ["2", "2"]}
     about = {"names": ["a", "b"], "runs": runs, "given": given, "figures": {}, "pages": []}
+    about["apart"] = ["notebook", "page"]
     page = rendering.TEMPLATES.get_template("comparison.md").render(about)
     assert "<td><code>1</code></td><td></td>" in page and "unvaried" not in page
-    assert "3 $" in page and "+2" not in page
+    assert "3 $" in page and "+2" not in page and "the runs differ in notebook, too" in page
 
 
 def test_a_comparison_has_figures_of_either_kind(book, pair, monkeypatch):
