@@ -145,10 +145,10 @@ def read_table(path: AnyPath) -> pd.DataFrame:
         return table
 
 
-def read_yaml(path: AnyPath, ignored: Collection[str] = ()) -> Any:
+def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
     """Read a YAML file by the safe loader, and refuse a key that stands twice in one mapping.
 
-    In a section (a key of the whole) that is `ignored`, it is warned of, and the last counts.
+    If sections, which are keys of the whole, are `known`, it is warned of in all others.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def read_yaml(path: AnyPath, ignored: Collection[str] = ()) -> Any:
     for key in loader.doubled:
         found = f"{path.name}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
         above = [one.value for one in sections if one.start_mark.index <= key.start_mark.index]
-        if not above or above[-1] not in ignored:
+        if known is None or not above or above[-1] in known:
             raise InputError(found)
         warnings.warn(f"{found}, in a section without a meaning here", stacklevel=2)
     return content

@@ -281,10 +281,10 @@ def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path)
         pytest.warns(UserWarning, match="line 2: the key 'size' stands twice, in a section"),
         pytest.raises(InputError, match="line 3: the key 'age' stands twice"),
     ):
-        read_yaml(tmp_path / "model.yml", ignored=["figures"])
+        read_yaml(tmp_path / "model.yml", known=["variables"])
     (tmp_path / "model.yml").write_text("variables: {}\nfigures: {}\nvariables: {}\n")
     with pytest.raises(InputError, match="line 3: the key 'variables' stands twice"):
-        read_yaml(tmp_path / "model.yml", ignored=["figures"])
+        read_yaml(tmp_path / "model.yml", known=["variables"])
 
 
 def test_a_table_that_cannot_be_read_is_refused_in_one_line(tmp_path):

@@ -54,9 +54,8 @@ SAID = {
     "n_iter": "n_settings",
 }
 
-#: Sections that mean something here or beside an experiment, and those of public files besides.
-SECTIONS = ("experiment", "selection", "estimators", "data")
-OTHER_SECTIONS = ("data", "simulator", "samples", "figures", "variables")
+#: Sections that mean something here; and, with the data, beside an experiment.
+SECTIONS = ("experiment", "selection", "estimators")
 
 #: The role that stands for every slot.
 ALL = "base_estimator"
@@ -167,13 +166,13 @@ def read_experiment(source: Grids = GRIDS) -> Options:
 
 
 def _content(source: Grids) -> Options:
-    content = read_yaml(source, OTHER_SECTIONS) if isinstance(source, str | os.PathLike) else source
+    content = read_yaml(source, SECTIONS) if isinstance(source, str | os.PathLike) else source
     if not isinstance(content, dict) or not isinstance(content.get("estimators"), dict):
         raise InputError("an estimator file must have a mapping under the key 'estimators'")
     for section in ("experiment", "selection"):
         found = content.get(section) or {}
         check(isinstance(found, dict), f"section {section!r} must be a mapping", found)
-    for section in [name for name in content if name not in SECTIONS]:
+    for section in [name for name in content if name not in (*SECTIONS, "data")]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=4)
     for name, entry in content["estimators"].items():
         rule = f"estimator {name!r} must be a mapping with a key 'estimator', and text for keys"

@@ -40,6 +40,9 @@ WITHOUT_MEANING = {
     "sampler": ("multi_class", "transformation"),
 }
 
+#: Keys of a file that have a meaning.
+WITH_MEANING = ("variables", "title", "description")
+
 INITIAL = "#init_sampler"
 
 Vocabulary = Mapping[str, type[Mechanism]]
@@ -98,11 +101,11 @@ class Specification:
     def from_yaml(cls, path: AnyPath, types: Vocabulary | None = None) -> "Specification":
         """Read a YAML file, also from the book's folder; warn of each key without a meaning."""
         path = Path(path) if Path(path).exists() else ROOT / path
-        content, source = read_yaml(path, WITHOUT_MEANING["file"]), str(path)
+        content, source = read_yaml(path, WITH_MEANING), str(path)
         if not isinstance(content, Mapping) or "variables" not in content:
             raise InputError(f"{source}: the key 'variables' is missing")
         keys = _with_meaning(content, "file", source)
-        check_names(f"{source}: key", keys, ("variables", "title", "description"))
+        check_names(f"{source}: key", keys, WITH_MEANING)
         return cls(content["variables"], source, types)
 
     def initial(self, name: str) -> Mechanism:

@@ -254,6 +254,16 @@ def test_a_key_that_stands_twice_where_it_means_something_is_refused(tmp_path):
         read_estimators(tmp_path / "twice.yml")
 
 
+def test_a_key_may_stand_twice_in_a_section_that_nobody_here_knows(tmp_path):
+    text = "estimators: {m: {estimator: MatchingEstimator}}\nmy_notes: {by: me, by: you}\n"
+    (tmp_path / "notes.yml").write_text(text)
+    with pytest.warns(UserWarning) as warned:
+        assert [*read_estimators(tmp_path / "notes.yml")] == ["m"]
+    said = [str(warning.message) for warning in warned]
+    assert "line 2: the key 'by' stands twice, in a section without a meaning here" in said[0]
+    assert "section 'my_notes' has no meaning here" in said[1]
+
+
 def test_keys_become_nested_parameters_of_scikit_learns():
     made = read_estimators()["t-ridge"]
     assert made.get_params()["control__grid"][0].keys() == {"learner__alpha"}
