@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, AllowInfNan, ConfigDict, Field
+from pydantic import AfterValidator, AllowInfNan, ConfigDict, Field, ValidationInfo
 from pydantic.dataclasses import dataclass
 from scipy.sparse import csr_array
 from scipy.special import expit, ndtr, ndtri
@@ -46,9 +46,12 @@ Levels: TypeAlias = pd.CategoricalDtype | None
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
-def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
-    if not bounds[0] < bounds[1]:  # nor is NaN
+def _ordered(bounds: tuple[float, float], given: ValidationInfo) -> tuple[float, float]:
+    low, high = bounds
+    if not low < high:  # nor is NaN
         raise ValueError("the lower bound must be below the upper")
+    if given.data.get("round_result") and np.ceil(low) > high:
+        raise ValueError("there must be a whole number within the bounds to round to")
     return bounds
 
 

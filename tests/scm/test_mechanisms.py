@@ -330,6 +330,14 @@ def test_a_bound_is_a_number_below_the_other(bounds):
             kind("x", bounds=bounds)
 
 
+def test_bounds_of_rounded_values_hold_a_whole_number():
+    for kind in (GaussianVariable, LinearGaussianSampler):
+        kind("x", round_result=True, bounds=(0.2, 1))
+        kind("x", bounds=(0.2, 0.8))
+        with pytest.raises(ValueError, match="a whole number within the bounds to round to"):
+            kind("x", round_result=True, bounds=(0.2, 0.8))
+
+
 def test_a_parameter_is_a_finite_number_and_a_probability_at_most_1():
     for kind, wrong, rule in [
         (ConstantSampler, {"value": np.nan}, "a finite number"),
