@@ -93,8 +93,9 @@ def read_estimators(
     of_search = {"n_settings": n_settings if selection == "random" else None}
     of_search |= {"seed": seed, "scored": scored}
     entries, made = read_grids(grids), {}
-    estimators = [estimators] if isinstance(estimators, str) else estimators
-    names = list(entries if estimators is None else estimators)
+    several = isinstance(estimators, Iterable) and not isinstance(estimators, str)
+    names: Any = entries if estimators is None else estimators if several else [estimators]
+    names = list(names)
     for name in names:
         rule = "an estimator is a name here, in a dict one that is made"
         check(isinstance(name, str), rule, name)

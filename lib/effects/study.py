@@ -409,7 +409,8 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
         levels = sorted(known.unique(), key=str)
         codes = pd.Index(levels, dtype=object).get_indexer(column)
         encoded = {f"{name} = {level}": codes == k for k, level in enumerate(levels)}
-        _warn_of_unseen(column[n:][codes[n:] < 0], n, len(column) - n)
+        m = (len(column) - n) // 2  # without and with the treatment
+        _warn_of_unseen(column[n:-m][codes[n:-m] < 0], n, m)
     else:
         values, numbers = column.mask(absent, np.nan).astype(float), known.to_numpy(dtype=float)
         check(not np.isinf(values).any(), f"covariate {name!r} must be finite", np.inf)
@@ -420,9 +421,12 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
 
 
 def _warn_of_unseen(levels: pd.Series, seen: int, tested: int) -> None:
-    """Warn of a level that none of the seen has, if so many of the tested have it."""
+    """Warn of a level that too many of the tested have for nobody of the seen to have it.
+
+    Among people of one kind, those k who have it are all tested with a chance of at most
+    (m / (n + m))^k.
+    """
     for level, count in levels.value_counts().items():
-        # Of people of the same kind, chance alone does so once in a million times: exp(-14).
-        if seen * count > 14 * tested:
+        if (tested / (seen + tested)) ** count < 1e-6:
             found = f"{count / tested:.0%} of the test subjects have {level!r}, and nobody seen"
             warnings.warn(f"covariate {levels.name!r}: {found}", stacklevel=7)

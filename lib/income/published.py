@@ -8,7 +8,7 @@ from lib import ROOT
 from lib.effects.estimator_files import labels
 from lib.effects.intervals import NORMAL
 from lib.effects.study import TABLES, Study
-from lib.errors import check_known
+from lib.errors import check, check_known
 from lib.files import read_table
 from lib.income.characteristics import read_published
 from lib.income.study import draw_study
@@ -55,6 +55,8 @@ def beside_the_paper(
     estimators is the `ceiling`, that of the true effects in this run.
     """
     check_known("table of the paper", table_of_paper, TABLES_OF_PAPER)
+    once = not table.duplicated(["estimator", "metric"]).any()
+    check(once, "a table of the paper must be of one study", "more")
     columns, estimators = {}, table["estimator"].unique()
     runs = {"ours": table, "paper": published_metrics(adjustment)}
     for metric in TABLES_OF_PAPER[table_of_paper]:

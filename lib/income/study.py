@@ -111,7 +111,9 @@ def draw_studies(
     all studies of a simulator, and found once; `options` are others of :func:`draw_study`.
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
-    check(len(simulators) > 0, "studies need a simulator", simulators)
+    kinds = sorted({type(one).__name__ for one in simulators})
+    check(kinds == [Simulator.__name__], "studies need simulators", kinds)
+    check(isinstance(seeds, Iterable), "studies need seeds, as range(3)", seeds)
     options, firsts = OF_TEST_SUBJECTS | options, dict[Simulator, DrawnStudy]()
     met = set[tuple[Simulator, int]]()  # one study twice would pass for two draws
     for simulator, seed in zip(itertools.cycle(simulators), seeds, strict=False):

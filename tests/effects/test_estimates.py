@@ -139,6 +139,8 @@ def test_estimators_that_are_made_already_do_as_well_as_names(tables, capsys):
     assert (first.endswith(" CPU s"), second.endswith(" CPU s, study 1")) == (True, True)
     with pytest.raises(InputError, match="a name here, in a dict one that is made: found TLearner"):
         benchmark(study, estimators=[*own.values()])
+    with pytest.raises(InputError, match="a name here, in a dict one that is made: found 5"):
+        benchmark(study, estimators=5)
 
     class Turned:
         def fit(self, Y, T, X):

@@ -80,6 +80,10 @@ def test_a_table_that_the_paper_does_not_have_is_refused_in_a_sentence():
     nothing = pd.DataFrame(columns=["estimator", "metric", "value", "lower", "upper"])
     with pytest.raises(InputError, match="paper 'Table 9' is unknown: expected one of Tab"):
         beside_the_paper(nothing, table_of_paper="Table 9")
+    found = ["estimator", "metric", "value", "lower", "upper"]
+    twice = pd.DataFrame([["t-ridge", "R²", 0.5, 0.4, 0.6]] * 2, columns=found)
+    with pytest.raises(InputError, match="must be of one study"):
+        beside_the_paper(twice)
 
 
 def test_nothing_was_published_for_another_set():
