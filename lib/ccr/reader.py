@@ -109,7 +109,7 @@ def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, Question]
     """Return the theme, and what is asked."""
     if found := _first(_QUESTIONS, question.strip()):
         for theme in known:
-            with suppress(InputError):
+            with suppress(InputError), errors.told("what is asked"):  # such as thousands of parts
                 return theme, _claims(theme, found.groupdict())
     raise InputError(f"no theme recognises the question {question!r}")
 

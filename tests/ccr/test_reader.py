@@ -1,5 +1,6 @@
 """The reader against prompts written and answered by hand, and against spoilt ones."""
 
+import re
 import time
 
 import pytest
@@ -118,6 +119,16 @@ def test_a_code_counts_only_in_its_own_kind_of_entry():
         read(context.format(told), question)
     painless = DO[0].format("the pain is not significant") + question
     assert read(context.format("carries allele"), painless) == 0
+
+
+def test_thousands_of_parts_of_a_question_are_refused_in_a_sentence():
+    task = generate("candy_party", [3, 3], n_samples=1, withheld=0.3).tasks[0]
+    question = next(text for text in task.texts if " is kept as it would be" in text)
+    part = re.search(r", but whether .* is kept .* saw to it that [^,]*", question)[0]
+    context = f"{task.story.context}\n\n{task.samples[0]}"
+    assert read(context, question.replace(part, part * 3)) in (0, 1, 2)
+    with pytest.raises(InputError, match="no theme recognises the question"):
+        read(context, question.replace(part, part * 3_000))
 
 
 def test_a_theme_can_be_named():
