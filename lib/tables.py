@@ -27,7 +27,7 @@ _POWER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def number_text(value: float, error: float | None = None, digits: int | str | None = None) -> str:
     r"""Write a number, with its standard error if it has one.
 
-    It is rounded to two digits of the error or, without one, to four of its own; what is whole
+    It is rounded to two digits of the error or, without one, to three of its own; what is whole
     stays whole, and what is tiny has a power of ten. Otherwise `digits` are those behind the
     point, or a format such as `"+.1e"`.
 
@@ -40,9 +40,9 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
         whole = not error and float(value).is_integer()
         # An error that is nothing but rounding would ask for digits without end.
         least = max(error, 1e-6 * abs(value)) if error else abs(value)
-        digits = 0 if whole else max(0, (1 if error else 3) - math.floor(math.log10(least)))
+        digits = 0 if whole else max(0, (1 if error else 2) - math.floor(math.log10(least)))
     if not isinstance(digits, str) and digits > MOST_DIGITS:
-        digits = ".1e" if error else ".3e"
+        digits = ".1e" if error else ".2e"
     form = digits if isinstance(digits, str) else f"z,.{digits}f"
     text = " ± ".join(format(one, form) for one in (value, error) if one is not None)
     text = re.sub(r"e([+-]\d+)", lambda e: "·10" + str(int(e[1])).translate(_POWER), text)

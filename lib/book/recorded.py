@@ -50,7 +50,7 @@ class Number:
     standard_error: float | None = None
 
     def __str__(self) -> str:
-        """Round to two digits of the standard error or, without one, to four; counts stay whole."""
+        """Round to two digits of the standard error, or to three without one; counts stay whole."""
         return f"{number_text(self.value, self.standard_error)} {self.unit}".strip()
 
     def to(self, other: "Number") -> tuple[float, float | None]:

@@ -175,7 +175,7 @@ def test_a_standard_error_may_be_missing_but_not_infinite(monkeypatch):
         (Number(640.0), "640"),
         (Number(0.0), "0"),
         (Number(12_345.0, "US dollars"), "12\u202f345 US dollars"),
-        (Number(0.123456), "0.1235"),
+        (Number(0.123456), "0.123"),
         (Number(-4816.3, "US dollars", 61.2), "−4\u202f816 ± 61 US dollars"),
         (Number(3.0, standard_error=0.25), "3.00 ± 0.25"),
         (Number(100.0, "%", 0.0), "100 ± 0 %"),
