@@ -26,7 +26,7 @@ from lib import ROOT
 from lib.book.rendering import TEMPLATES
 from lib.cache import versions
 from lib.errors import InputError, check
-from lib.files import AnyPath, read_yaml, write_text
+from lib.files import AnyPath, digest, read_yaml, write_text
 
 #: Section of a datasheet → key → question and, if all data sets have the same, its answer.
 QUESTIONS = read_yaml(ROOT / "data" / "datasheet.yml")
@@ -79,7 +79,8 @@ def publish(folder: AnyPath, description: Description, csv: bool = False) -> Pat
         _write_csv(folder, description.columns)
     tables = [_table(folder, name, description) for name in description.columns]
     told = {"description": description, "tables": tables, "answers": answers}
-    told |= {"sections": QUESTIONS, "versions": versions()}
+    code = {"The Causal Benchmark Book, lib.files.digest of lib:": digest(ROOT / "lib")}
+    told |= {"sections": QUESTIONS, "versions": versions() | code}
     for name in FILES:
         text = TEMPLATES.get_template(f"published/{name}").render(told)
         write_text(folder / name, text.strip() + "\n")
