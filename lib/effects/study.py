@@ -129,7 +129,8 @@ class Study:
         a column `… missing` says where.
     covariates, test_covariates : pandas.DataFrame
         Derived, as is what follows. The n and the m subjects: numbers standardised by the n,
-        categories one-hot; a level that only the m have has no column.
+        categories one-hot; a level that only the m have has no column, and is warned of if it is
+        no rare one.
     arm, outcomes, arm_probability : numpy.ndarray, shape (n,)
         1.0 for the treated, 0.0 for the controls; what became of them; the true probability,
         among all levels, of the arm that was taken, or None.
@@ -428,5 +429,6 @@ def _warn_of_unseen(levels: pd.Series, seen: int, tested: int) -> None:
     """
     for level, count in levels.value_counts().items():
         if (tested / (seen + tested)) ** count < 1e-6:
-            found = f"{count / tested:.0%} of the test subjects have {level!r}, and nobody seen"
-            warnings.warn(f"covariate {levels.name!r}: {found}", stacklevel=7)
+            found = f"{count:,} of {tested:,} test subjects have {level!r}"
+            rule = f"covariate {levels.name!r}: {found}, and nobody of the seen in the arms"
+            warnings.warn(rule, stacklevel=7)

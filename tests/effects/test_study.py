@@ -309,7 +309,7 @@ def test_two_covariates_with_one_name_when_encoded_are_refused(tables):
 def test_a_level_that_the_seen_lack_is_warned_of_if_that_is_no_chance(tables):
     seen, *others = (pd.concat([table] * 25) for table in tables)
     others = [table.assign(sex=["F", "M", "F", "woman"] * 25) for table in others]
-    told = "covariate 'sex': 25% of the test subjects have 'woman', and nobody seen"
+    told = "covariate 'sex': 25 of 100 test subjects have 'woman', and nobody of the seen"
     with pytest.warns(UserWarning, match=told) as warned:
         study = read((seen, *others))
     assert warned[0].filename == __file__

@@ -214,7 +214,7 @@ def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator)
     twice = draw_studies([simulator, other], 50, [7, 7, 8, 7], **options)
     with pytest.raises(InputError, match="studies of a simulator must differ in seed: found 7"):
         assert len([next(twice) for _ in range(3)]) == 3 and next(twice)
-    for wrong, found in (([], r"\[\]"), ("income_scm_1.0", r"\['str'\]")):
+    for wrong, found in (([], r"\[\]"), ("income_scm_1.0", r"\['i', 'n', 'c'\]")):
         with pytest.raises(InputError, match=f"studies need simulators: found {found}"):
             next(draw_studies(wrong, 10, [0]))
     with pytest.raises(InputError, match=r"studies need seeds, as range\(3\): found 3"):
