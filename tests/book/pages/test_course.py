@@ -1,17 +1,52 @@
 """What the course kit sends teachers to is there."""
 
 import re
+import shlex
 
 import pytest
 
 from lib import ROOT
-from lib.book.editions import BOOK
+from lib.book.editions import BOOK, Run
 from lib.book.parameters import read_notebook, read_parameters
 from lib.ccr import generate
 
 COURSE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
 SESSIONS = re.split(r"^## Session ", COURSE, flags=re.MULTILINE)[1:]
 LINK = re.compile(r"\[[^\]]+\]\(executed/default/(\w+)\.ipynb\)([^\[]*)")
+
+#: Commands of the homework.
+ONE_LINE = COURSE.replace("\\\n", "")
+HOMEWORK = re.findall(r"^\$ python -m lib run (.*)$", ONE_LINE, re.MULTILINE)
+
+#: A command's first words → a recorded number of its page → what it is, how far that may be from
+#: it, and how the answer to the homework says so.
+ANSWERS = {
+    "worlds -p n_samples": {"effect_at_the_end": (-15_000, 1_500, "about −15 000 dollars")},
+    "theory -p heterogeneity": {
+        name: (12_000, 0.5, "all four averages are 12 000") for name in ("ate", "att", "atu", "ato")
+    },
+    "theory -p chance_without": {
+        "ate": (12_000, 0.5, "over everybody stays at 12 000"),
+        "att": (14_854, 0.5, "on the treated rises to 14 854"),
+    },
+    "effect_data -p horizon": {"ceiling_of_r2": (0.5, 0.05, "the ceiling of R² is about one half")},
+    "coverage -p overlaps": {
+        "coverage_ipw_true": (40, 7, "hold the truth in about 40 % of the studies"),
+        "coverage_aipw": (40, 7, "hold the truth in about 40 % of the studies"),
+        "coverage_ipww_ato": (85, 7, "for *their* average in about 85 %, each ± 7"),
+    },
+    "exact_quantities -p n_per_bcc": {"global_pns": (0.000415, 5e-7, "and leaf is 0.000415;")},
+    "task_generation -p theme": {
+        "accuracy_ignores_the_intervention": (
+            90,
+            0.5,
+            "ignores every intervention is right on 90 %",
+        )
+    },
+    "evaluation -p rate": {
+        "mean_rae_noisy": (0.2, 0.03, "error of the global effect is about 0.2")
+    },
+}
 
 
 def cells(page):
@@ -67,3 +102,18 @@ def test_students_who_run_a_program_in_class_have_a_computer():
     for session in SESSIONS[:2]:
         runs = re.search(r"^\| \d+–\d+ \| In pairs: .*\brun\b", session, re.MULTILINE)
         assert bool(runs) == (f"in session {session[0]}," in row)
+
+
+def test_all_homework_has_an_answer_that_is_tried():
+    assert [" ".join(shlex.split(command)[:3]) for command in HOMEWORK] == [*ANSWERS]
+
+
+@pytest.mark.parametrize("command", HOMEWORK, ids=lambda command: " ".join(command.split()[:3]))
+def test_answers_to_homework_are_what_its_commands_give(executed, command):
+    name, *words = shlex.split(command)
+    typed = dict(zip(words[1::3], words[2::3], strict=True))
+    values = Run(BOOK.notebook(name), values=typed, as_text=True).values
+    record, _ = executed(BOOK.notebook(name), values)
+    for number, (value, reach, said) in ANSWERS[" ".join([name, *words[:2]])].items():
+        assert record["numbers"][number]["value"] == pytest.approx(value, abs=reach), number
+        assert said in COURSE.replace("\u202f", " ").replace("\n", " "), said
