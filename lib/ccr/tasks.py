@@ -29,6 +29,7 @@ from lib.errors import (
     check_count,
     check_known,
     check_names,
+    check_once,
     check_share,
     is_count,
 )
@@ -320,6 +321,11 @@ class Tasks:
 
     tasks: Sequence[Task] = field(repr=False)
     name: str = "ccr"
+
+    def __post_init__(self) -> None:
+        check(len(self.tasks) > 0, "a set must hold a task", self.tasks)
+        # By the number of its task is a prompt named, and are tables joined.
+        check_once("number of a task", (task.number for task in self.tasks))
 
     contexts, samples, questions, answers, quantities = map(_table, TABLES.values())
 

@@ -96,6 +96,8 @@ class World:
             by_step = what if isinstance(what, Mapping) else {self.steps: what}
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
+                    rule = f"do: {variable!r} may be set once at each step"
+                    check((variable, step) not in self.actions, rule, step)
                     self._act(variable, step, action)
         # Starting states are an intervention on every variable at the first step.
         given = {} if start is None else columns_of(start, kinds, "start: column", number)

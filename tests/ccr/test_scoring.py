@@ -409,7 +409,7 @@ def test_answers_that_do_not_fit_are_refused(tasks):
 
 
 def test_facts_are_withheld_in_all_tasks_or_in_none(tasks, withheld):
-    mixed = Tasks([tasks.tasks[0], withheld.tasks[0]])
+    mixed = Tasks([tasks.tasks[0], withheld.tasks[1]])
     with pytest.raises(InputError, match=r"all tasks or none may withhold facts: found \[0, 3\]"):
         Scores(mixed, [task.labels for task in mixed.tasks])
 

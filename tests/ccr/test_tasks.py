@@ -125,6 +125,14 @@ def test_flat_frames_of_several_sets_are_theirs_one_below_another():
         pd.testing.assert_frame_equal(getattr(together, name), expected)
 
 
+def test_a_set_has_tasks_and_each_number_once():
+    sets = [generate(theme, [2], n_samples=1).tasks for theme in ("candy_party", "flu_vaccine")]
+    with pytest.raises(InputError, match="each number of a task may be given once: found 0"):
+        tasks.Tasks([*sets[0], *sets[1]])
+    with pytest.raises(InputError, match=r"a set must hold a task: found \[\]"):
+        tasks.Tasks([])
+
+
 def test_flat_frames_hold_each_context_once():
     before = pa.total_allocated_bytes()
     told = generate("candy_party", [2] * 10, n_samples=50).interventional["Context"]

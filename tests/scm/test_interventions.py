@@ -272,6 +272,11 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ({"job": {"1": "cook"}}, "do: 'job' at step 1: the steps simulated are 0 to 1"),
         ({"job": {range(1, 3): "cook"}}, "do: 'job' at step 2: the steps simulated are 0 to 1"),
         ({"job": {"cook": 0.5}}, "do: 'job' at step cook: the steps simulated are 0 to 1"),
+        (
+            {"job": {range(2): "cook", 1: "clerk"}},
+            "do: 'job' may be set once at each step: found 1",
+        ),
+        ({"job": {1: "cook", range(2): "cook"}}, "do: 'job' may be set once at each step: found 1"),
         ({"pay": "much"}, "do: 'pay' at step 0: finite numbers are needed: found 'much'"),
         ({"pay": "40"}, "do: 'pay' at step 0: finite numbers are needed: found '40'"),
         ({"pay": None}, "do: 'pay' at step 0: finite numbers are needed: found None"),
