@@ -7,6 +7,7 @@ message where either is absent.
 
 import doctest
 import html
+import io
 import re
 import shlex
 import threading
@@ -19,7 +20,9 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
 import nbformat
+import numpy as np
 import pytest
+from PIL import Image
 
 from lib import ROOT
 from lib.book.editions import BOOK, Book, Run, load_edition
@@ -454,6 +457,16 @@ def test_who_reads_in_the_dark_prints_in_the_light(fresh, address):
         page.pdf()
         assert [page.evaluate("() => printed"), page.evaluate(shown)] == ["light", "dark"]
         assert troubles == []
+
+
+def test_figures_are_light_in_the_light_and_dark_in_the_dark(window, address):
+    with opened(window, f"{address}/worlds.html", address) as (page, _):
+        figure = page.locator(".bd-article figure img").first
+        for scheme, (least, most) in {"light": (230, 255), "dark": (0, 40)}.items():
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(500)  # colours change by degrees
+            drawn = Image.open(io.BytesIO(figure.screenshot())).convert("L")
+            assert least <= np.median(drawn) <= most
 
 
 def test_page_has_no_serious_accessibility_findings(visit):
