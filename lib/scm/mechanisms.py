@@ -717,6 +717,10 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         return np.where(noise[0] < expit(self.is_zero_(parents)[0]), 0.0, values)
 
 
+#: Of larger counts, neighbours differ by so little that the search for a quantile may never end.
+MOST_COUNTS = 1e12
+
+
 class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
     r"""A count: the mean of a Poisson regression on the parents, and more variance than Poisson's.
 
@@ -733,9 +737,7 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
     seeded: ClassVar[bool] = False
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
-        wrong = values[(values < 0) | (values % 1 != 0)]
-        if len(wrong):
-            raise self.refusal(f"{type(self).__name__} needs counts, found {wrong[0]:g}")
+        self._check_counts(values[(values < 0) | (values % 1 != 0) | (values > MOST_COUNTS)])
         # The library's own penalty would shrink effects, and its tolerance leave them halfway.
         self.model_ = self.estimate(parents, values, alpha=0, max_iter=10_000, tol=1e-8)
         mean = self.mean(parents)
@@ -744,11 +746,18 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
 
     def mean(self, parents: Parents) -> np.ndarray:
         """Return the expected count, shape (n,)."""
-        return np.asarray(np.exp(self.model_(parents)[0]))
+        with np.errstate(over="ignore"):  # towards inf, which is refused
+            return np.asarray(np.exp(self.model_(parents)[0]))
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        alpha = self.dispersion_
-        return np.asarray(nbinom.ppf(noise[0], 1 / alpha, 1 / (1 + alpha * self.mean(parents))))
+        alpha, mean = self.dispersion_, self.mean(parents)
+        self._check_counts(mean[~(mean <= MOST_COUNTS)])
+        return np.asarray(nbinom.ppf(noise[0], 1 / alpha, 1 / (1 + alpha * mean)))
+
+    def _check_counts(self, wrong: np.ndarray) -> None:
+        if len(wrong):
+            rule = f"{type(self).__name__} needs counts, up to {MOST_COUNTS:g}"
+            raise self.refusal(f"{rule}, found {wrong[0]:g}")
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:
         return "R²", float(r2_score(values, self.mean(parents)))

@@ -580,12 +580,20 @@ def test_counts_that_vary_less_than_poisson_are_drawn_from_poisson(many):
     assert same_distribution(drawn, np.random.default_rng(8).poisson(mean))
 
 
-@pytest.mark.parametrize(("wrong", "found"), [(-1.0, "-1"), (0.5, "0.5")])
+@pytest.mark.parametrize(("wrong", "found"), [(-1.0, "-1"), (0.5, "0.5"), (1e13, r"1e\+13")])
 def test_only_counts_are_counted(wrong, found):
     causes = Parents({"age": np.arange(3.0)})
-    message = f"'x': NegativeBinomialSampler needs counts, found {found}"
+    message = rf"'x': NegativeBinomialSampler needs counts, up to 1e\+12, found {found}"
     with pytest.raises(InputError, match=message):
         NegativeBinomialSampler("x").fit(causes, np.array([0.0, wrong, 2.0]))
+
+
+@pytest.mark.parametrize(("age", "found"), [(60.0, r"\d[.\d]*e\+\d\d"), (5_000.0, "inf")])
+def test_counts_that_grow_beyond_all_bounds_are_refused(age, found):
+    ages = np.arange(20.0)
+    fitted = NegativeBinomialSampler("x").fit(Parents({"age": ages}), 2.0**ages)
+    with pytest.raises(InputError, match=rf"up to 1e\+12, found {found}"):
+        fitted.evaluate(Parents({"age": np.array([age])}), np.full((1, 1), 0.5))
 
 
 # --- rules for all ------------------------------------------------------------------------
