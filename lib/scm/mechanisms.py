@@ -738,6 +738,8 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self._check_counts(values[(values < 0) | (values % 1 != 0) | (values > MOST_COUNTS)])
+        if not values.any():
+            raise self.refusal(f"{type(self).__name__} needs counts, not all of them 0")
         # The library's own penalty would shrink effects, and its tolerance leave them halfway.
         self.model_ = self.estimate(parents, values, alpha=0, max_iter=10_000, tol=1e-8)
         mean = self.mean(parents)

@@ -588,6 +588,11 @@ def test_only_counts_are_counted(wrong, found):
         NegativeBinomialSampler("x").fit(causes, np.array([0.0, wrong, 2.0]))
 
 
+def test_counts_of_zero_alone_say_nothing_of_what_raises_them():
+    with pytest.raises(InputError, match="'x': NegativeBinomialSampler needs counts, not all of"):
+        NegativeBinomialSampler("x").fit(Parents({"age": np.arange(3.0)}), np.zeros(3))
+
+
 @pytest.mark.parametrize(("age", "found"), [(60.0, r"\d[.\d]*e\+\d\d"), (5_000.0, "inf")])
 def test_counts_that_grow_beyond_all_bounds_are_refused(age, found):
     ages = np.arange(20.0)
