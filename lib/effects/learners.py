@@ -50,8 +50,8 @@ XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
 FOLDS = 5
 
 #: How many standard errors worse than the best a setting must be to be ruled out, on the folds so
-#: far, or by the trees so far; and how many trees these are at first.
-CLEARLY_WORSE, FIRST_TREES = 2, 10
+#: far, or by the trees so far; and how many subjects or trees it takes to know a standard error.
+CLEARLY_WORSE, FEWEST = 2, 10
 
 
 def learner(name: str, seed: int = 0, **parameters: Any) -> Learner:
@@ -256,7 +256,7 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
         return np.array([np.nan])
     scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
     sizes = {type(each) is RandomForestRegressor and each.n_estimators for each in settings}
-    if grow := race and len(sizes) == 1 and max(sizes) > 2 * FIRST_TREES:
+    if grow := race and len(sizes) == 1 and max(sizes) > 2 * FEWEST:
         scores, racing = _grown(settings, used, (scale, features, target, folds, weights))
     for fold in [] if grow else used:
         train, test = folds != fold, folds == fold
@@ -281,7 +281,7 @@ def _grown(settings: list[Learner], used: list[int], rows: Rows) -> tuple[np.nda
     scale, features, target, folds, weights = rows
     size, racing = settings[0].n_estimators, np.arange(len(settings))
     forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
-    for total in [*range(FIRST_TREES, size, size // 4), size]:
+    for total in [*range(FEWEST, size, size // 4), size]:
         scores, by_tree = np.zeros(len(settings)), np.zeros((len(settings), total))
         for i, fold in itertools.product(racing, used):
             train, test = folds != fold, folds == fold
@@ -314,6 +314,8 @@ def _still_racing(racing: np.ndarray, losses: np.ndarray, left: float = 1.0) -> 
     Of the variance of a sum of losses, the share `left` is still to be decided.
     """
     losses = losses[racing]
+    if losses.shape[1] < FEWEST:
+        return racing
     behind = losses - losses[losses.sum(axis=1).argmin()]
     chance = behind.std(axis=1, ddof=1) * (losses.shape[1] * left) ** 0.5
     return racing[np.flatnonzero(behind.sum(axis=1) <= CLEARLY_WORSE * chance)]

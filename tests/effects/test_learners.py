@@ -177,6 +177,19 @@ def test_a_race_is_lost_by_two_standard_errors():
     assert learners._still_racing(np.array([0, 2]), losses, 0.25).tolist() == [0, 2]
 
 
+def test_a_few_subjects_rule_nobody_out(steep):
+    losses = np.array([[0.5, 0.5001, 0.5], [0.1, 0.1, 0.1001]])
+    for few in (1, 2, 3):
+        assert learners._still_racing(np.array([0, 1]), losses[:, :few]).tolist() == [0, 1]
+    x, _, y = steep
+    a = np.arange(400) % 2.0
+    a[:79] = 0  # of the others, one is in the first fold
+    found = TLearner(forests([1]), learner("xgbr", n_estimators=2, max_depth=2)).fit(x, a, y)
+    assert np.isfinite(found.score_)
+    both = Search(learner("xgbr", n_estimators=2), {"learner__max_depth": [1, 2]})
+    assert np.isfinite(TLearner(both, both).fit(x, a, y).score_)
+
+
 def test_a_draw_is_no_race(steep, monkeypatch):
     """A forest that a race rules out may be the best of the pairs that a draw has left."""
     monkeypatch.setattr("lib.effects.learners._still_racing", None)
