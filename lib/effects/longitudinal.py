@@ -132,7 +132,11 @@ class Panel:
         plans = decided(self.regimes, decisions)
         rule = "a panel needs rows and an adjustment"
         check(min(len(self.table), len(self.adjustment)) > 0, rule, named)
-        steps = dict(list(self.table.set_index("subject").groupby("t")))
+        table = self.table.infer_objects()
+        # Of the whole table, so that a level has its column also at a step that lacks it.
+        texts = table[[*today, *past]].select_dtypes(exclude=["number", "bool"])
+        table = table.astype(dict.fromkeys(texts, "category"))
+        steps = dict(list(table.set_index("subject").groupby("t")))
         last = steps[max(steps)]
         rule = "a panel must have every subject once at every step, in one order"
         once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
@@ -206,7 +210,8 @@ class Panel:
 
 def _numbers(frame: pd.DataFrame) -> np.ndarray:
     """Return a column of ones, and standardised: numbers, and each level but the first."""
-    x = pd.get_dummies(frame.infer_objects(), drop_first=True, dtype=float).to_numpy(float)
+    x = pd.get_dummies(frame, drop_first=True, dtype=float).to_numpy(float)
+    x = x if x.shape[1] else np.zeros((len(x), 1))  # of one level alone
     check(np.isfinite(x).all(), "what decisions depend on must be finite", [*frame])
     return np.column_stack([np.ones(len(x)), StandardScaler().fit_transform(x)])
 
@@ -328,7 +333,7 @@ def _dynamic_dml(panel: Panel) -> Gains:
     """Let EconML add up effects of single decisions; of rare levels and of rules it knows none."""
     n, k = panel.taken.shape
     here = np.unique(panel.taken)
-    rare = (panel.taken[..., None] == here).sum(axis=0).min() < RARE
+    rare = len(here) < 2 or (panel.taken[..., None] == here).sum(axis=0).min() < RARE
     if rare or not (names := panel.static_regimes()):
         return {}
     models = {"model_y": "ridge", "model_t": "lr"}

@@ -406,6 +406,30 @@ def test_numbers_in_a_column_of_objects_are_no_levels():
     np.testing.assert_array_equal(objects.histories[1], plain.histories[1])
 
 
+def test_a_level_has_a_column_also_where_nobody_has_it():
+    panel, places = draw(400), ["hill", "lake", "town"]
+    first = panel.table["t"] == 1
+    place = np.random.default_rng(3).choice(places, len(panel.table))
+    table = panel.table.assign(place=np.where(first & (place == "lake"), "town", place))
+    regimes = {"never": "no", "always": "yes"}
+    text = replace(panel, table=table, regimes=regimes, adjustment=["job", "place"])
+    assert [state.shape[1] for state in text.states] == [4, 4]
+    levels = table.astype({"place": pd.CategoricalDtype(places)})
+    for name in ("dynamic-dml", "ipw", "g-computation"):
+        assert ENTRANTS[name](text) == ENTRANTS[name](replace(text, table=levels))
+
+
+def test_one_level_alone_tells_nobody_apart():
+    panel = draw(400)
+    there = panel.table.assign(place="town", constant=1.0)
+    by_level, by_number = (
+        replace(panel, table=there, adjustment=[name], regimes={"never": "no", "always": "yes"})
+        for name in ("place", "constant")
+    )
+    for name in ("ipw", "g-computation", "aipw"):
+        assert ENTRANTS[name](by_level) == ENTRANTS[name](by_number)
+
+
 def test_true_probabilities_that_are_not_there_are_missed():
     panel = draw(50)
     blind = replace(panel, table=panel.table.drop(columns="propensity"))
@@ -474,6 +498,9 @@ def test_a_gain_over_a_rule_is_not_said_by_who_knows_no_rules(name):
     assert ENTRANTS[name](after) == {}
     if name == "dynamic-dml":
         assert ENTRANTS[name](draw(20)) == {}, "nothing is said where a level is rare"
+        alike = panel.table.assign(studies=pd.Categorical(["no"] * 8_000, dtype=LEVELS))
+        nobody = replace(panel, table=alike, regimes={"never": "no", "always": "yes"})
+        assert ENTRANTS[name](nobody) == {}, "nor where all decide alike"
 
 
 @pytest.mark.parametrize("name", ["regression-all", "g-computation", "aipw", "msm", "followers"])
