@@ -21,9 +21,9 @@ def ranking(
     the metric ranks its estimators. `unit` says what the values are, and `names` what the row of an
     estimator is called. Of many studies, a run is what :mod:`~lib.effects.summaries` makes of them.
     """
-    table = pd.concat(runs, names=["series"]).reset_index("series")
+    table = pd.concat(runs, names=["series"]).reset_index("series").dropna(subset="value")
     check_known("metric", metric, table["metric"].unique())
-    table = table[(table["metric"] == metric) & table["value"].notna()].set_index("estimator")
+    table = table[table["metric"] == metric].set_index("estimator")
     check_once(
         "estimator of a run (rank studies by over_studies)", table["series"] + ": " + table.index
     )

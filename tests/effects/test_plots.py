@@ -81,6 +81,9 @@ def test_coverage_is_a_percentage_with_its_monte_carlo_interval():
 def test_an_unknown_metric_is_refused(metrics):
     with pytest.raises(InputError, match="metric 'R2' is unknown: expected one of R², AE"):
         plots.ranking({"this run": metrics}, "R2", "share")
+    unknown = metrics.assign(value=metrics["value"].where(metrics["metric"] != "AE"))
+    with pytest.raises(InputError, match="metric 'AE' is unknown: expected R²"):
+        plots.ranking({"this run": unknown}, "AE", "US dollars")
 
 
 def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
