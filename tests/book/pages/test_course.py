@@ -3,6 +3,7 @@
 import re
 import shlex
 
+import numpy as np
 import pytest
 
 from lib import ROOT
@@ -28,6 +29,8 @@ ANSWERS = {
     "theory -p chance_without": {
         "ate": (12_000, 0.5, "over everybody stays at 12 000"),
         "att": (14_854, 0.5, "on the treated rises to 14 854"),
+        "ato": (14_345, 0.5, "in the overlap rises to 14 345"),
+        "atu": (10_017, 0.5, "on the untreated falls from 10 200 to 10 017"),
     },
     "effect_data -p horizon": {"ceiling_of_r2": (0.5, 0.05, "the ceiling of R² is about one half")},
     "coverage -p overlaps": {
@@ -85,6 +88,73 @@ def test_what_is_solved_in_class_is_not_on_the_sheet(session):
     solved = r"^\|.*\(executed/default/(\w+)\.ipynb\).*\(exercise (\d) of the page\)"
     for page, number in re.findall(solved, session, re.MULTILINE):
         assert number not in re.findall(r"\d", dict(LINK.findall(told))[page].split("(")[0])
+
+
+def test_the_boards_of_the_written_session_follow_from_its_table():
+    session = next(one for one in SESSIONS if one.startswith("2:"))
+    rows = re.findall(r"^\| with\w*(?: support)?((?: \| \d+){4}) \|$", session, re.MULTILINE)
+    cells = np.array([re.findall(r"\d+", row) for row in rows], float).reshape(2, 2, 2)
+    people, income = cells[:, ::-1, 0], cells[:, ::-1, 1]  # by support, and by studies: no, yes
+    effects, chances = np.diff(income)[:, 0], people[:, 1] / people.sum(axis=1)
+    seen = np.subtract(*np.average(income, axis=0, weights=people)[::-1])
+    averages = {
+        name: np.average(effects, weights=weights)
+        for name, weights in {
+            "ATE": [1, 1],
+            "ATT": people[:, 1],
+            "ATU": people[:, 0],
+            "ATO": chances * (1 - chances),
+        }.items()
+    }
+    with_a_hole = income[0, 1] - income[:, 0].mean()  # nobody without support studies
+    found = [seen, seen - averages["ATT"], *averages.values(), with_a_hole]
+    assert found == pytest.approx([18.6, 4.8, 12, 13.8, 10.2, 12, 19])
+    for told in (
+        "The difference is 18.6.",
+        "a difference of 4.8 is still seen",
+        "The average effect is 12. The average over those who studied is 13.8.",
+        "/50 = 10.2$",
+        r"so the ATO is $\tfrac12 \cdot 15 + \tfrac12 \cdot 9 = 12$",
+        "So it finds $63 - 44 = 19$.",
+    ):
+        assert told in session
+
+
+def test_minutes_of_a_session_follow_each_other_and_end_at_90():
+    for session in SESSIONS:
+        spans = re.findall(r"^\| (\d+)–(\d+) \|", session, re.MULTILINE)
+        starts, ends = zip(*spans, strict=True)
+        assert (starts[0], ends[-1]) == ("0", "90") and starts[1:] == ends[:-1]
+
+
+def test_what_is_shown_in_the_written_session_is_in_the_order_of_its_minutes():
+    session = next(one for one in SESSIONS if one.startswith("2:"))
+    minutes, rest = session.split("**The hundred people.**")
+    shown = re.findall(r"#(fig-[\w-]+)", minutes)
+    assert shown == [name for name in re.findall(r"#(fig-[\w-]+)", rest) if name in shown]
+    heads = ["Board 1", "Board 2", "question for the room", "Four averages", "Board 3"]
+    heads += ["votes", "a job and a club", "worlds"]
+    for text in (minutes, re.sub(r"^[^*\n].*", "", rest, flags=re.MULTILINE)):
+        places = [text.lower().index(head.lower()) for head in heads]
+        assert places == sorted(places)
+
+
+def test_prompts_on_paper_are_changed_by_their_intervention_as_often_as_is_said():
+    notebook, cell = read_notebook(BOOK.notebook("error_test"))
+    (golden,) = (one.source for one in notebook.cells if "golden = generate" in one.source)
+    changed = {}
+    for theme in ("candy_party", "flower_garden", "flu_vaccine", "clinical_notes"):
+        named = {"theme": theme, "seed": read_parameters(cell.source)["seed"].default}
+        exec(golden.partition("\nfor task")[0], names := {"generate": generate, **named})
+        changed[theme] = []
+        for task in names["golden"].tasks:
+            place = -task.number - 1
+            effect = task.questions["effect"].iloc[place]
+            seen = task.world.values(task.noise)[effect]
+            changed[theme].append(bool(task.labels[place, 0] != seen[0]))
+    assert changed["flower_garden"] == [True] * 3
+    assert changed["clinical_notes"] == [True, False, False]
+    assert not any(changed["candy_party"] + changed["flu_vaccine"])
 
 
 def test_a_language_model_at_home_is_asked_as_many_prompts_as_are_said():
