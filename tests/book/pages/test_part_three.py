@@ -370,7 +370,13 @@ def test_solutions_of_evaluation_show_what_they_say(scored):
     cells = scored.ended["solution-3"]
     assert cells.loc["valid", "half"].sum() >= 100 * even - 0.1
     sizes = scored.ended["solution-4"]
-    assert list(sizes.index) == sorted({50, scored["n_samples"]})
+    n = scored["n_samples"]
+    several = [f"noisy at rate {scored['rate']:g}", "stops at the first cutpoint", "coin"]
+    assert list(sizes.index) == list(itertools.product(several, sorted({50, n, 4 * n})))
+    few, as_run, more = (sizes.xs(size, level="samples") for size in (50, n, 4 * n))
+    width = "widest interval, points"
+    assert (more[width] / as_run[width]).tolist() == pytest.approx([0.5] * 3, abs=0.15)
+    assert (more["consistent ones, %"] <= few["consistent ones, %"])[several[1:]].all()
     assert set(scored.ended["solution-5"].columns) == {"ATE", "PNS"}
     assert scored.ended["solution-6"].sum().tolist() == pytest.approx([100, 100], abs=0.5)
     assert scored["errors"].iloc[1] < scored["errors"].iloc[0], "with ever more samples"
