@@ -8,7 +8,7 @@ key ``range(1, 4)`` stands for several steps. What is done is one of
 - a value per subject: an array, or a Series indexed by subject;
 - a rule (a dynamic policy): a function of two data frames, the values of the
   current step so far, among them the one the variable would have had, and those of the
-  previous step; with a third argument it also gets one uniform a subject;
+  previous step; with a third argument that has no default it also gets one uniform a subject;
 - a :class:`StochasticPolicy`: a distribution over levels;
 - another world, as :meth:`~lib.scm.simulator.Simulator.sample` returned it: the
   variable takes the values it had there (nested counterfactuals).
@@ -136,7 +136,9 @@ class World:
                 if isinstance(action, StochasticPolicy):
                     codes = self.coupling(action(today, past, levels), noise)
                     return pd.Categorical.from_codes(codes, dtype=levels)
-                takes_noise = len(inspect.signature(action).parameters) == 3
+                taken = inspect.signature(action).parameters.values()
+                # One with a default was bound where the rule was written, as in a loop.
+                takes_noise = sum(each.default is each.empty for each in taken) == 3
                 given = action(today, past, *([noise[0]] if takes_noise else []))
             except KeyError as error:
                 known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)

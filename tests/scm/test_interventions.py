@@ -178,6 +178,12 @@ def test_the_noise_of_a_rule_is_uniform_and_its_own(town):
     assert abs(np.corrcoef(job, pay)[0, 1]) < z / np.sqrt(n)
 
 
+def test_what_a_rule_was_given_where_it_was_written_is_no_noise(town):
+    for pay in (10.0, 20.0):
+        done = town.sample(n=3, horizon=2, do={"pay": {1: lambda now, before, pay=pay: pay}})
+        assert (done.loc[done["t"] == 1, "pay"] == pay).all()
+
+
 def test_a_policy_draws_its_distribution_and_leaves_other_noise_alone(town):
     n = 50_000
     seen = town.sample(n=n, horizon=2, seed=5)
