@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from lib.effects.estimands import average_effects
 from lib.effects.estimators import inverse_propensity_weights
-from lib.effects.study import Matrix, Study, Vector
+from lib.effects.study import Matrix, Study, Vector, varies
 from lib.errors import needed
 
 #: Resamples of the test subjects whose counts are held at a time.
@@ -41,7 +41,8 @@ def _r2_by_group(sample: SimpleNamespace) -> Matrix:
     # A group that is absent from a resample has no error; an estimate that is missing, no score.
     here = ~np.isnan(sample.group_truth)
     errors = np.where(here, sample.group_truth - sample.group_effect, 0)
-    return np.asarray(1 - (errors**2).sum(axis=1) / np.nansum(spread**2, axis=1))
+    explained = 1 - (errors**2).sum(axis=1) / np.nansum(spread**2, axis=1)
+    return np.where(np.isnan(sample.variance), np.nan, explained)
 
 
 #: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample has the
@@ -74,15 +75,17 @@ def compare(
 
     Of `effects`, shape (m, k), column j is estimator j's; `truth` and `groups` have shape (m,).
     `R² by group` compares the mean effects of the groups, each counted once, and leaves out who
-    has none; all other metrics are of everybody. Returned is for each of `METRICS` an array of
-    shape (3, k): value, and the 2.5 and 97.5 percentiles over resamples of the subjects. Without
-    a `seed`, the value is what the paper prints, the mean over its own resamples.
+    has none; all other metrics are of everybody. Either R² is nan where the truth varies by no more
+    than rounding. Returned is for each of `METRICS` an array of shape (3, k): value, and the 2.5
+    and 97.5 percentiles over resamples of the subjects. Without a `seed`, the value is what the
+    paper prints, the mean over its own resamples.
     """
     codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     names = np.unique(codes)
     members = [np.flatnonzero(codes == name) for name in names]
     k, centre = effects.shape[1], truth.mean()
     tau, found = truth - centre, effects - centre
+    spread = 1.0 if varies(truth) else np.nan
     columns = np.column_stack([np.ones(len(tau)), tau, tau**2, found, (found - tau[:, None]) ** 2])
     wanted = {k: f for k, f in METRICS.items() if groups is not None or k not in OF_GROUPS}
 
@@ -92,7 +95,7 @@ def compare(
         means, of_group = total / total[:, :1], known / known[:, :, :1]
         _, truth, square, effect, error = np.split(means, [1, 2, 3, 3 + k], axis=1)
         sample = SimpleNamespace(truth=truth, effect=effect, squared_error=error, centre=centre)
-        sample.variance = square - truth**2
+        sample.variance = spread * (square - truth**2)
         sample.group_truth, sample.group_effect = of_group[:, :, 1:2], of_group[:, :, 3 : 3 + k]
         return {name: metric(sample) for name, metric in wanted.items()}
 

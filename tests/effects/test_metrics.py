@@ -52,6 +52,15 @@ def test_values_are_their_definitions(estimates):
     assert np.isnan(found["R²"][1:]).all()
 
 
+def test_effects_that_are_alike_but_for_rounding_have_no_r2():
+    base = np.random.default_rng(0).normal(0, 4, size=60)
+    truth = (3.0 + base) - base
+    assert 0 < np.ptp(truth) < 1e-14
+    found = compare(base[:, None], truth, np.arange(60) % 3, bootstraps=5)
+    assert np.isnan(found["R²"]).all() and np.isnan(found["R² by group"]).all()
+    assert np.isfinite(found["RMSE"]).all() and np.isfinite(found["AE"]).all()
+
+
 def test_weights_are_resampling_by_index(estimates):
     effects, truth, groups = estimates
     bootstraps = BLOCK + 7
