@@ -211,7 +211,8 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
         grid |= said[slot]  # what is said of one slot outweighs what is said of all
         bases = grid.pop("")
         if not bases:
-            rule = "an entry names it, as in base_estimator: [ridge]"
+            base = "lr" if slot == "propensity" else "ridge"
+            rule = f"an entry names it, as in base_estimator: [{base}]"
             raise InputError(f"there is no base estimator for its slot {slot!r}: {rule}")
         options[slot] = _search(slot, bases, grid, of_search)
     check_known("estimand", options.get("estimand", "ATT"), TILTS)

@@ -107,7 +107,8 @@ def test_one_name_for_all_of_dml_means_a_classifier_where_one_is_needed():
     ("entry", "message"),
     [
         ({"estimator": "No-learner"}, "class 'No-learner' is unknown: expected one of IPW"),
-        ({"estimator": "S-learner"}, "no base estimator for its slot 'outcome'"),
+        ({"estimator": "S-learner"}, r"slot 'outcome': .* as in base_estimator: \[ridge\]"),
+        ({"estimator": "IPWEstimator"}, r"slot 'propensity': .* as in base_estimator: \[lr\]"),
         (
             {"estimator": "DMLCATEEstimator", "model_y": ["xgbr"]},
             "no base estimator for its slot 'propensity'",
