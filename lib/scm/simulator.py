@@ -213,6 +213,7 @@ class Simulator(BaseEstimator):
         mechanism: Any = self._mechanism(variable, t)
         rule = f"variable {variable!r} at step {t} needs a mechanism that states probabilities"
         check(isinstance(mechanism, CategoricalMechanism), rule, type(mechanism).__name__)
+        columns_of(world, {"subject": None, "t": None}, "the world: column")
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
             rule = f"the world must have every subject at step {t} and the one before"

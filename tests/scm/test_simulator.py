@@ -307,6 +307,9 @@ def test_probabilities_need_the_causes(town):
         town.probabilities("job", world[world["t"] == 1], 1)
     with pytest.raises(InputError, match="the world: column 'sex' is missing"):
         town.probabilities("job", world.drop(columns="sex"), 1)
+    for place in ("subject", "t"):
+        with pytest.raises(InputError, match=f"the world: column '{place}' is missing"):
+            town.probabilities("job", world.drop(columns=place), 1)
 
 
 def test_fit_quality_is_what_scikit_learn_measures(town, town_table):
