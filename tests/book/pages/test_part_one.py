@@ -228,3 +228,4 @@ def test_solutions_on_the_study_show_what_they_say(study):
     hardly = "controls with a chance below 0.01, %"
     assert evenings[hardly] < years[hardly] / 2
     assert abs(evenings["average effect, $"]) < abs(years["average effect, $"]) / 10
+    assert evenings["ceiling of R²"] < 0.01 < years["ceiling of R²"]
