@@ -28,14 +28,16 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
     r"""Write a number, with its standard error if it has one.
 
     It is rounded to two digits of the error or, without one, to three of its own; what is whole
-    stays whole, and what is tiny has a power of ten. Otherwise `digits` are those behind the
-    point, or a format such as `"+.1e"`.
+    stays whole, what is tiny has a power of ten, and what is missing is a dash. Otherwise `digits`
+    are those behind the point, or a format such as `"+.1e"`.
 
     Examples
     --------
     >>> number_text(4816.3, 61.2), number_text(-0.00042, digits=".0e")
     ('4\u202f816 ± 61', '−4·10⁻⁴')
     """
+    if math.isnan(value):
+        return "—"
     if digits is None:
         whole = not error and float(value).is_integer()
         # An error that is nothing but rounding would ask for digits without end.

@@ -25,6 +25,7 @@ from lib.tables import number_text, typeset
         ((8.4466e-5,), "0.0000845"),
         ((-7.84671797814e-247,), "−7.85·10⁻²⁴⁷"),
         ((4.4e-16, 2e-17), "4.4·10⁻¹⁶ ± 2.0·10⁻¹⁷"),
+        ((np.nan, np.nan), "—"),
     ],
 )
 def test_a_number_is_written_in_one_way(arguments, text):

@@ -104,7 +104,7 @@ def test_who_failed_in_a_study_has_no_mean_over_the_others():
         assert np.isnan(found[metric]).all()
     assert found["best"][0] == 0.75
     assert of(over_studies(table))["bias"][0] == 9
-    assert in_words(over_studies(table)).loc[("fails", "ATE"), "bias"] == "nan ± nan"
+    assert in_words(over_studies(table)).loc[("fails", "ATE"), "bias"] == "—"
 
 
 def test_one_study_has_no_summary():
