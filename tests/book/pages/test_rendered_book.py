@@ -414,22 +414,43 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
 
 
 def test_what_scrolls_fades_where_more_is_to_come(window, address):
-    of_each = """() => [...document.querySelectorAll('.bd-article *')]
-        .filter(one => one.checkVisibility()  // what is folded does not scroll yet
-            && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX))
-        .map(one => [one.scrollWidth > one.clientWidth, !!one.querySelector('figure'),
-            getComputedStyle(one).maskImage !== 'none'])"""
-    drawn = "() => new Promise(end => requestAnimationFrame(() => requestAnimationFrame(end)))"
+    """At the edge of what is seen, until there is nothing more to come; captions never do."""
+    of_each = """share => new Promise(end => {
+        const all = [...document.querySelectorAll('.bd-article *')]
+            .filter(one => one.checkVisibility()  // what is folded does not scroll yet
+                && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX));
+        for (const one of all) one.scrollLeft = share * (one.scrollWidth - one.clientWidth);
+        // Until two frames are drawn, nothing has scrolled.
+        requestAnimationFrame(() => requestAnimationFrame(() => end(all.map(one => {
+            const style = getComputedStyle(one.querySelector('figure img') || one);
+            return [one.scrollWidth > one.clientWidth, !!one.querySelector('figure'),
+                style.maskImage];
+        }))));
+    })"""
+
+    def fading(share: float) -> dict[tuple[bool, bool], set[str]]:
+        found: dict[tuple[bool, bool], set[str]] = {}
+        for scrolls, has_figure, mask in page.evaluate(of_each, share):
+            found.setdefault((scrolls, has_figure), set()).add(mask)
+        return found
+
+    table, picture, short = (True, False), (True, True), (False, False)
+    whole = "linear-gradient(to left, rgba(0, 0, 0, 0.133), rgb(0, 0, 0) {})".format
+    seen = "linear-gradient(to right, rgb(0, 0, 0) {}, rgba(0, 0, 0, 0.133) {})".format
     with opened(window, f"{address}/theory.html", address) as (page, _):
         page.set_viewport_size({"width": PHONE, "height": 844})
         page.wait_for_selector("mjx-container")
-        page.evaluate(drawn)  # until then, nothing has scrolled
-        # Longer than the screen, with a figure, fading: a caption stays as it can be read.
-        found = {tuple(one) for one in page.evaluate(of_each)}
-        assert found == {(True, False, True), (True, True, False), (False, False, False)}
+        found = fading(0)
+        assert found[table] == {whole("48px")}
+        assert found[short] == {whole("0px"), "none"}  # what has outputs, and they themselves
+        width = page.evaluate("() => document.querySelector('.cell_output').clientWidth")
+        ends = [f"calc(0% + {width - fade}px)" for fade in (48, 0)]
+        assert found[picture] == {seen(*ends)}
+        found = fading(1)
+        assert found[table] == {whole("0px")}
+        assert found[picture] == {seen("100%", "100%")}
         page.emulate_media(media="print")
-        page.evaluate(drawn)
-        assert not any(fades for *_, fades in page.evaluate(of_each))
+        assert {mask for masks in fading(0).values() for mask in masks} == {"none"}
 
 
 def test_page_on_paper_loses_nothing(visit):
