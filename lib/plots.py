@@ -30,7 +30,7 @@ from lib.tables import number_text
 
 STYLE = mpl.rc_params_from_file(ROOT / "lib/book.mplstyle", use_default_template=False)
 COLOURS = STYLE["axes.prop_cycle"].by_key()["color"]
-VERMILION, INK, FAINT = COLOURS[1], STYLE["text.color"], "#C9CED3"
+VERMILION, INK, FAINT = COLOURS[1], STYLE["text.color"], "#8C949B"
 
 #: What a name begins with → its colour in every figure of the book.
 COLOUR_OF: dict[str, str] = read_yaml(ROOT / "lib/colours.yml")

@@ -529,3 +529,19 @@ def test_a_marker_goes_with_its_colour_and_a_truth_is_a_square():
         containers = plots.intervals(tidy, "row", "").axes[0].containers
         found = {one.get_label(): one[0].get_marker() for one in containers}
         assert found == {"paper": "D", "this run": "o", "truth": "s", "other": "o"}
+
+
+@pytest.mark.parametrize("page", [1.0, 0.1])
+def test_arrows_that_do_not_stand_out_are_seen_on_either_page(page):
+    """A line that has a meaning needs a contrast of 3 (WCAG 2.2, 1.4.11)."""
+
+    def luminance(rgb):
+        rgb = np.asarray(rgb)
+        rgb = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return rgb @ [0.2126, 0.7152, 0.0722]
+
+    # In the dark, the style of the book turns 1 to 0.1 and 0 to 0.9: `invert(0.9)`.
+    line = np.array(to_rgba(plots.FAINT)[:3])
+    line = line if page == 1 else 0.9 - 0.8 * line
+    pale, dark = sorted([luminance(line), luminance([page] * 3)], reverse=True)
+    assert (pale + 0.05) / (dark + 0.05) >= 3
