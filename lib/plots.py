@@ -269,7 +269,9 @@ def bars(axes: Axes, table: pd.DataFrame, row: str, stacked: bool = False, **axi
     """Draw a bar for each row, the first at the top, and the series beside or after each other."""
     wide = table.pivot_table("value", row, "series", observed=False, dropna=False)
     wide = wide.reindex(table[row].unique())  # which pandas 2 would sort
-    wide.plot.barh(ax=axes, stacked=stacked, width=0.75, color=colours_of(wide), legend=False)
+    # Pale parts of a bar end somewhere, too.
+    look = {"width": 0.75, "color": colours_of(wide), "edgecolor": INK, "linewidth": 0.5 * stacked}
+    wide.plot.barh(ax=axes, stacked=stacked, legend=False, **look)
     axes.set(**axis)
 
 
