@@ -18,7 +18,7 @@ NAMES = ["variable", "level", "statistic"]
 #: What a cell of the paper's Table 1 looks like: the first that has all its numbers.
 CELLS = (
     *("{mean} ({lower quartile} to {upper quartile})", "{mean}"),
-    *("{count} ({share} %)", "{count}", "{share} %"),
+    *("{count} ({share}\u00a0%)", "{count}", "{share}\u00a0%"),
 )
 
 

@@ -130,8 +130,8 @@ def test_cells_show_what_is_known_and_rows_are_those_of_the_first_cohort():
     )
     table = side_by_side({"first": first, "second": second})
     assert table.index.tolist() == [("subjects", ""), ("sex", "Male"), ("age", "")]
-    assert table["first"].tolist() == ["30\u202f162", "20\u202f380 (67.6 %)", "38.4"]
-    assert table["second"].tolist() == ["", "67.6 %", ""]
+    assert table["first"].tolist() == ["30\u202f162", "20\u202f380 (67.6\u00a0%)", "38.4"]
+    assert table["second"].tolist() == ["", "67.6\u00a0%", ""]
     said = side_by_side({"second": second})["second"]["income", ""]
     assert said == "78\u202f224 (34\u202f574 to 103\u202f071)"
 
