@@ -154,7 +154,12 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_verdicts(found: list[pd.DataFrame]) -> pd.DataFrame:
-    """Average the :func:`verdicts` of independent studies, with 95 % intervals (Student's t)."""
-    marks, names = pd.concat(found).groupby(level=0, sort=False), ("regret", "rank correlation")
-    table = pd.concat({name: t_interval(marks[name]) for name in names}, axis=1)
+    """Average the :func:`verdicts` of independent studies, with 95 % intervals (Student's t).
+
+    They end where regrets and correlations do, at 0 and at ±1.
+    """
+    marks = pd.concat(found).groupby(level=0, sort=False)
+    possible = {"regret": (0.0, np.inf), "rank correlation": (-1.0, 1.0)}
+    means = {name: t_interval(marks[name]).clip(*ends) for name, ends in possible.items()}
+    table = pd.concat(means, axis=1)
     return table.set_axis(table.columns.map(" ".join).str.removesuffix(" mean"), axis=1)

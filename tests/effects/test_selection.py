@@ -177,9 +177,17 @@ def test_interval_over_studies_is_that_of_student():
     row = mean_verdicts(found).iloc[0]
     half = 4.30265 * 0.3 / 3**0.5  # t with 2 degrees of freedom
     assert row["regret"] == pytest.approx(0.3)
-    ends = [0.3 - half, 0.3 + half]
+    ends = [0, 0.3 + half]  # 0.3 - half is no regret
     assert row[["regret lower", "regret upper"]].tolist() == pytest.approx(ends, rel=1e-5)
     assert row["rank correlation lower"] == row["rank correlation upper"] == 1
+    more = [
+        one.assign(**{"regret": one["regret"] + 1, "rank correlation": x})
+        for one, x in zip(found, (1, 0.9, 0.2), strict=True)
+    ]
+    row = mean_verdicts(more).iloc[0]
+    ends = [1.3 - half, 1.3 + half]
+    assert row[["regret lower", "regret upper"]].tolist() == pytest.approx(ends, rel=1e-5)
+    assert row["rank correlation upper"] == 1
 
 
 def test_candidates_learn_from_even_rows_and_are_scored_on_odd_ones(world):
