@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -23,11 +24,12 @@ def errors_by_level(
     if n := len(change.index.unique("estimator")):
         title += f": {len(sure)} of {n} {mark}s change beyond chance"
     parts = []
-    units = {"error": ("error, thousand dollars", 1_000), "R²": ("R² of the effects", 1)}
-    for shown, (unit, scale) in units.items():
+    units = {"error": ("error, thousand dollars", 1e-3, np.inf), "R²": ("R² of the effects", 1, 1)}
+    for shown, (unit, scale, most) in units.items():
         if table[shown].isna().all():  # R², of estimators of the average alone
             continue
-        means = curve(table, shown).reindex(curve(table, "error").index).div(scale).reset_index()
+        means = curve(table, shown).reindex(curve(table, "error").index).mul(scale).clip(upper=most)
+        means = means.reset_index()
         parts.append(means.assign(unit=unit, panel=f"{shown}: " + means["stress"]))
     both = pd.concat(parts).rename(columns={"mean": "value"}).replace({"estimator": names})
     levels = both["level"].map(lambda x: x if isinstance(x, str) else number_text(x, digits=",g"))

@@ -48,6 +48,13 @@ def test_errors_and_r2_have_panels_of_their_own_for_every_stress(table):
     assert r2[0] == pytest.approx(0.05) and np.isnan(r2[1])
 
 
+def test_intervals_of_r2_end_at_one(table):
+    figure = errors_by_level(table.assign(**{"R²": table["R²"] + 0.8}), "Holes", "hidden: ")
+    ends = figure.axes[2].containers[0][2][0].get_segments()[0][:, 0]
+    half = 12.7062 * 0.05  # of two studies: t with a degree of freedom
+    np.testing.assert_allclose(ends, [0.85 - half, 1], rtol=1e-4)
+
+
 def test_one_stress_has_two_panels_and_levels_have_their_names(table):
     table = table[table["stress"] == "MAR"].replace({"level": {0.0: "none", 0.5: "age"}})
     figure = errors_by_level(table, "Hidden causes", "hidden: ")
