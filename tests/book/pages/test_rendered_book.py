@@ -449,6 +449,11 @@ def test_what_scrolls_fades_where_more_is_to_come(window, address):
         found = fading(1)
         assert found[table] == {whole("0px")}
         assert found[picture] == {seen("100%", "100%")}
+        outside = """() => [...document.querySelectorAll('.cell_output:has(> figure)')]
+            .map(one => [one, one.querySelector('figcaption')])
+            .map(each => each.map(one => one.getBoundingClientRect()))
+            .filter(([box, caption]) => caption.left < box.left || caption.right > box.right)"""
+        assert page.evaluate(outside) == [], "captions stay in sight"
         page.emulate_media(media="print")
         assert {mask for masks in fading(0).values() for mask in masks} == {"none"}
 
