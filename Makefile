@@ -34,8 +34,9 @@ test: $(venv)/installed-test  ## Test lib, the examples in docstrings included.
 testpages: $(venv)/installed-test  ## Test chapters with other values, and the rendered pages in a browser.
 	$(pytest) $(of_pages)
 
-types: $(venv)/installed-test  ## Check the types of lib.
+types: $(venv)/installed-test  ## Check the types of lib, and what cells of notebooks call.
 	$(bin)/mypy
+	$(bin)/nbqa mypy notebooks --config-file notebooks/mypy.ini
 
 coverage: $(venv)/installed-test  ## Say which lines and branches of lib the tests never take.
 	$(pytest) --cov --cov-report=term-missing:skip-covered --cov-report=html:_build/coverage
