@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -24,7 +23,7 @@ def errors_by_level(
     if n := len(change.index.unique("estimator")):
         title += f": {len(sure)} of {n} {mark}s change beyond chance"
     parts = []
-    units = {"error": ("error, thousand dollars", 1e-3, np.inf), "R²": ("R² of the effects", 1, 1)}
+    units = {"error": ("error, thousand dollars", 1e-3, None), "R²": ("R² of the effects", 1, 1)}
     for shown, (unit, scale, most) in units.items():
         if table[shown].isna().all():  # R², of estimators of the average alone
             continue
