@@ -22,13 +22,12 @@ def errors_by_level(
     sure = change[(change["lower"] > 0) | (change["upper"] < 0)].index.unique("estimator")
     if n := len(change.index.unique("estimator")):
         title += f": {len(sure)} of {n} {mark}s change beyond chance"
-    parts = []
+    parts, rows = [], curve(table, "error").index
     units = {"error": ("error, thousand dollars", 1e-3, None), "R²": ("R² of the effects", 1, 1)}
     for shown, (unit, scale, most) in units.items():
         if table[shown].isna().all():  # R², of estimators of the average alone
             continue
-        means = curve(table, shown).reindex(curve(table, "error").index).mul(scale).clip(upper=most)
-        means = means.reset_index()
+        means = curve(table, shown).reindex(rows).mul(scale).clip(upper=most).reset_index()
         parts.append(means.assign(unit=unit, panel=f"{shown}: " + means["stress"]))
     both = pd.concat(parts).rename(columns={"mean": "value"}).replace({"estimator": names})
     levels = both["level"].map(lambda x: x if isinstance(x, str) else number_text(x, digits=",g"))
