@@ -36,7 +36,7 @@ testpages: $(venv)/installed-test  ## Test chapters with other values, and the r
 
 types: $(venv)/installed-test  ## Check the types of lib, and what cells of notebooks call.
 	$(bin)/mypy
-	$(bin)/nbqa mypy notebooks --config-file notebooks/mypy.ini
+	$(bin)/nbqa mypy notebooks
 
 coverage: $(venv)/installed-test  ## Say which lines and branches of lib the tests never take.
 	$(pytest) --cov --cov-report=term-missing:skip-covered --cov-report=html:_build/coverage
