@@ -85,6 +85,26 @@ def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
     return pd.concat(tables[::-1]).rename_axis("fact").reset_index()
 
 
+def place_of_draw(lottery: pd.DataFrame) -> pd.DataFrame:
+    r"""Say how far the author's draw lies from our fits in :func:`lottery_of_fits`, by fact.
+
+    .. math:: z = (a - m) \Big/ \sqrt{s^2 (1 + 1/k) + e_m^2 + e_a^2},
+
+    with the mean m and the standard deviation s of k fits, the author's value a, and the standard
+    errors that the subjects leave, of m, which is the same for all fits, and of a.
+    """
+    reach = (lottery["upper"] - lottery["lower"]) / 2
+    sources = lottery.assign(error=reach / NORMAL).groupby(["source", "fact"], sort=False)
+    table = sources["value"].agg(["size", "mean", "std"]).join(sources["error"].mean())
+    theirs = table.loc["the author's draw", ["mean", "error"]].add_prefix("author's ")
+    found = table.loc["one of our fits"].join(theirs)
+    k, mean, deviation, error, author, its_error = (found[name] for name in found)
+    apart = deviation * (1 + 1 / k) ** 0.5
+    found["distance"] = (author - mean) / (apart**2 + error**2 + its_error**2) ** 0.5
+    names = ["fits", "mean of fits", "standard deviation", "standard error", "author's draw"]
+    return found.set_axis([*names, "its error", "distance"], axis=1)
+
+
 def _facts(study: Study) -> pd.DataFrame:
     seen = study.observational
     married_women = seen[(seen["marital-status"] == "Married") & (seen["sex"] == "Female")]

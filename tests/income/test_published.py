@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from lib.effects import estimate, evaluate
+from lib.effects.intervals import NORMAL
 from lib.effects.study import FULL_ADJUSTMENT
 from lib.errors import InputError
 from lib.income import fitted_simulator
@@ -16,6 +17,7 @@ from lib.income.published import (
     SAMPLE,
     beside_the_paper,
     lottery_of_fits,
+    place_of_draw,
     published_metrics,
     published_study,
 )
@@ -52,6 +54,33 @@ def test_fits_are_set_beside_the_authors_draw():
     # The subjects are the same: what differs between the fits is far less than their intervals.
     effects = ours.set_index("fact").loc["average effect, $"]
     assert 0 < np.ptp(effects["value"]) < 0.2 * (effects["upper"] - effects["lower"]).min()
+
+
+def test_the_place_of_the_authors_draw_counts_fits_and_subjects():
+    rng = np.random.default_rng(0)
+    distances = []
+    for _ in range(300):
+        # A world in which the author's draw is one of ours: fits differ by 3, samples by 2 and 1.
+        subjects = 2 * rng.standard_normal()
+        fits = 50 + subjects + 3 * rng.standard_normal(20)
+        author = 50 + 3 * rng.standard_normal() + rng.standard_normal()
+        half = {"one of our fits": 2 * NORMAL, "the author's draw": NORMAL}
+        values = [(value, "one of our fits") for value in fits] + [(author, "the author's draw")]
+        rows = [("a", one, one - half[of], one + half[of], of) for one, of in values]
+        rows += [("b", 7.0, np.nan, np.nan, "one of our fits")] * 20
+        lottery = pd.DataFrame(rows, columns=["fact", "value", "lower", "upper", "source"])
+        place = place_of_draw(lottery)
+        distances.append(place.loc["a", "distance"])
+    assert np.std(distances) == pytest.approx(1, abs=0.1)
+    assert np.mean(np.abs(distances) < 1.96) == pytest.approx(0.95, abs=0.03)
+    assert distances[-1] == pytest.approx(
+        (author - fits.mean()) / np.sqrt(fits.var(ddof=1) * 21 / 20 + 2**2 + 1)
+    )
+    assert place.loc["a", "fits"] == 20
+    assert place.loc["a", ["standard error", "its error"]].tolist() == pytest.approx([2, 1])
+    means = place.loc["a", ["mean of fits", "author's draw"]].tolist()
+    assert means == pytest.approx([fits.mean(), author])
+    assert place.loc["b"].isna()[["author's draw", "distance"]].all()
 
 
 def test_the_table_has_both_and_brackets():

@@ -11,6 +11,7 @@ import pytest
 from nbformat import NotebookNode
 
 from lib.book.editions import BOOK
+from lib.book.recorded import recorded
 from lib.income import fitted_simulator
 
 WORLDS = {
@@ -116,8 +117,14 @@ def test_more_simulated_people_are_above_the_threshold_than_in_the_table():
 
 
 def test_there_are_as_many_fits_as_are_asked_for_whatever_the_seed(fit):
-    draws = {int(row["draws"]) for row in fit.table("code-32").values()}
-    assert draws == {FIT["n_fits"], 1}, "ours, and the author's one"
+    assert {int(row["fits"]) for row in fit.table("code-32").values()} == {FIT["n_fits"]}
+
+
+def test_the_kept_lottery_of_fits_has_the_authors_draw_among_ours(fit):
+    kept = list(recorded("simulator_fitting", "lottery", index="fact").values())[-1]
+    assert set(kept["fits"]) == {20}
+    assert fit.value("farthest_fact") == pytest.approx(kept["distance"].abs().max())
+    assert fit.value("farthest_fact") < 2, "of which the page says that it is no sign"
 
 
 def test_solutions_on_the_fit_show_what_they_say(fit):
