@@ -33,6 +33,15 @@ def test_errors_of_the_paper_are_counted_within_the_distance_that_is_asked_for(f
     assert 0 < near < 22
 
 
+def test_the_authors_draw_is_as_far_from_the_kept_fits_as_is_said(found):
+    fits = of_run("paper/simulator_fitting/lottery.csv").dropna()
+    apart = (fits["author's draw"] - fits["mean of fits"]).abs()
+    chance = fits["standard deviation"] ** 2 * 21 / 20
+    chance += fits["standard error"] ** 2 + fits["its error"] ** 2
+    assert found["farthest_fact"] == pytest.approx((apart / chance**0.5).max(), rel=1e-4)
+    assert (found["fits"], len(fits)) == (20, 3)
+
+
 def test_extremes_are_those_of_the_recorded_tables(found):
     marks = of_run("studies/estimator_benchmark/summary.csv").groupby("metric")["value"]
     assert found["smallest_rmse"] == marks.min()["RMSE"]
