@@ -127,6 +127,16 @@ def test_the_kept_lottery_of_fits_has_the_authors_draw_among_ours(fit):
     assert fit.value("farthest_fact") < 2, "of which the page says that it is no sign"
 
 
+def test_every_fit_is_told_apart_from_the_published_sample(fit):
+    pairs = {name: int(row["pairs"]) for name, row in fit.table("likeness").items()}
+    assert list(pairs.values()) == [FIT["n_fits"], FIT["n_fits"], FIT["n_fits"] - 1, 1]
+    kept = list(recorded("simulator_fitting", "likeness", index="samples of").values())[-1]
+    theirs, _, ours, itself = kept.to_dict("records")
+    assert (theirs["pairs"], ours["pairs"]) == (20, 19)
+    assert abs(itself["median"] - 0.5) < 3 * itself["standard error of one"]
+    assert theirs["least AUC"] < ours["largest"], "some fit is as near to theirs as ours are"
+
+
 def test_solutions_on_the_fit_show_what_they_say(fit):
     first, later = (line.split()[2:] for line in fit.printed("solution-graph").splitlines())
     studied = "marital-status occupation relationship hours-per-week capital-net income studies"
