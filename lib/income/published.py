@@ -74,13 +74,13 @@ def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
     """Compare what several fits imply, by n subjects each, with the draw that the author published.
 
     All fits share the noise of their worlds, so what differs is the fit. Tidy: `source`, `fact`,
-    `value`, and the ends of the 95 % interval that the subjects leave. The constant b of the income
-    mechanism is known of our fits alone.
+    `value`, and the `standard error` and the ends of the 95 % interval that the subjects leave. The
+    constant b of the income mechanism is known of our fits alone.
     """
     tables = [_facts(published_study(["age"])).assign(source="the author's draw")]
     for simulator in simulators:
         facts = _facts(draw_study(simulator, n))
-        facts.loc["constant b, $"] = simulator.initial_["income"].largest_
+        facts.loc["constant b, $"] = [0.0, *[simulator.initial_["income"].largest_] * 3]
         tables.append(facts.assign(source="one of our fits"))
     return pd.concat(tables[::-1]).rename_axis("fact").reset_index()
 
@@ -93,10 +93,9 @@ def place_of_draw(lottery: pd.DataFrame) -> pd.DataFrame:
     with the mean m and the standard deviation s of k fits, the author's value a, and the standard
     errors that the subjects leave, of m, which is the same for all fits, and of a.
     """
-    reach = (lottery["upper"] - lottery["lower"]) / 2
-    sources = lottery.assign(error=reach / NORMAL).groupby(["source", "fact"], sort=False)
-    table = sources["value"].agg(["size", "mean", "std"]).join(sources["error"].mean())
-    theirs = table.loc["the author's draw", ["mean", "error"]].add_prefix("author's ")
+    sources = lottery.groupby(["source", "fact"], sort=False)
+    table = sources["value"].agg(["size", "mean", "std"]).join(sources["standard error"].mean())
+    theirs = table.loc["the author's draw", ["mean", "standard error"]].add_prefix("author's ")
     found = table.loc["one of our fits"].join(theirs)
     k, mean, deviation, error, author, its_error = (found[name] for name in found)
     apart = deviation * (1 + 1 / k) ** 0.5
@@ -114,8 +113,9 @@ def _facts(study: Study) -> pd.DataFrame:
         "average effect, $": pd.Series(study.difference),
     }
     table = pd.DataFrame({fact: values.agg(["mean", "sem"]) for fact, values in facts.items()}).T
-    value, reach = table["mean"], NORMAL * table["sem"]
-    return pd.DataFrame({"value": value, "lower": value - reach, "upper": value + reach})
+    value, error = table["mean"], table["sem"]
+    ends = {"value": value, "lower": value - NORMAL * error, "upper": value + NORMAL * error}
+    return pd.DataFrame({"standard error": error, **ends})
 
 
 def _in_words(value: float, lower: float, upper: float, *, digits: int) -> str:

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from lib.effects import estimate, evaluate
-from lib.effects.intervals import NORMAL
 from lib.effects.study import FULL_ADJUSTMENT
 from lib.errors import InputError
 from lib.income import fitted_simulator
@@ -64,11 +63,11 @@ def test_the_place_of_the_authors_draw_counts_fits_and_subjects():
         subjects = 2 * rng.standard_normal()
         fits = 50 + subjects + 3 * rng.standard_normal(20)
         author = 50 + 3 * rng.standard_normal() + rng.standard_normal()
-        half = {"one of our fits": 2 * NORMAL, "the author's draw": NORMAL}
+        error = {"one of our fits": 2.0, "the author's draw": 1.0}
         values = [(value, "one of our fits") for value in fits] + [(author, "the author's draw")]
-        rows = [("a", one, one - half[of], one + half[of], of) for one, of in values]
-        rows += [("b", 7.0, np.nan, np.nan, "one of our fits")] * 20
-        lottery = pd.DataFrame(rows, columns=["fact", "value", "lower", "upper", "source"])
+        rows = [("a", one, error[of], of) for one, of in values]
+        rows += [("b", 7.0, 0.0, "one of our fits")] * 20
+        lottery = pd.DataFrame(rows, columns=["fact", "value", "standard error", "source"])
         place = place_of_draw(lottery)
         distances.append(place.loc["a", "distance"])
     assert np.std(distances) == pytest.approx(1, abs=0.1)
