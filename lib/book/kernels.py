@@ -25,7 +25,7 @@ IMPORTED = (
     *("ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completer", "myst_nb"),
     *("matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.stats", "sklearn.ensemble"),
     *("sklearn.model_selection", "xgboost", "networkx", "joblib", "pydantic.dataclasses"),
-    *("jinja2", "yaml", "threadpoolctl"),
+    *("jinja2", "yaml", "threadpoolctl", "numba"),
 )
 
 #: Elsewhere there are no forks, or libraries of the system that do not survive them.
@@ -47,6 +47,8 @@ def serve() -> None:
     for name in sys.argv[1:]:
         with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
+    with contextlib.suppress(Exception):
+        importlib.import_module("numba").njit(lambda: None)()  # its compiler takes time to start
     # From here on, where to import from is a matter of each fork.
     here = [*map(os.path.abspath, _import_folders(os.environ))]
     sys.path[:] = [folder for folder in sys.path if folder not in here]

@@ -208,11 +208,11 @@ def test_a_forest_is_asked_once_for_all_who_are_alike(people, parents, monkeypat
     forest, calls = RandomForestClassifier(10, random_state=0), []
     learned = Learned(forest, parents, people["degree"].codes)
 
-    def counted(rows, mean_over_trees=learned._mean_over_trees):
+    def counted(rows, means=learned.forest.means):
         calls.append(len(rows))
-        return mean_over_trees(rows)
+        return means(rows)
 
-    monkeypatch.setattr(learned, "_mean_over_trees", counted)
+    monkeypatch.setattr(learned.forest, "means", counted)
     matrix = Features(parents).matrix(parents)
     assert (forest.predict_proba(matrix) == learned(parents).T).all()
     distinct = len(pd.DataFrame(dict(parents)).drop_duplicates())
