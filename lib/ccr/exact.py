@@ -18,8 +18,8 @@ unconfounded, :math:`P(y \mid do(x)) = P(y \mid x)`, so that [1]_
     \mathrm{PS} = \frac{\mathrm{follows}}{\mathrm{never} + \mathrm{follows}}.
 
 The first equation above is the composition theorem: the PNS of root and leaf is the product of the
-PNS along any path of the cut tree. Only sums and products of probabilities occur, never a
-difference, so a small effect keeps all its digits.
+PNS along any path of the cut tree. Only sums, products and quotients of probabilities occur, never
+a difference, so a small effect keeps all its digits.
 
 References
 ----------

@@ -54,20 +54,21 @@ def number_in(text: str) -> float:
     r"""Return the last number of an answer, and NaN if there is none or it has two readings.
 
     Commas and narrow spaces part thousands, and a point begins the decimals. A minus that stands
-    apart may subtract, a common space may part two numbers, and powers of ten are not multiplied
-    out, so these are no numbers: whoever takes a part of one for the whole makes an answer up.
+    apart, or just behind something, may subtract; a common space may part two numbers; and powers
+    of ten are not multiplied out. So these are no numbers: whoever takes a part of one for the
+    whole makes an answer up.
 
     Examples
     --------
     >>> number_in("1.5 − 1.6 makes **−0.1 pL**."), number_in("1,234.5"), number_in("1\u202f234")
     (-0.1, 1234.5, 1234.0)
-    >>> [number_in(text) for text in ("3,5", "3/4", "1e-3", "5 - 3", "minus 3", "1 234")]
+    >>> [number_in(text) for text in ("3,5", "3/4", "1e-3", "5-3", "minus 3", "1 234")]
     [nan, nan, nan, nan, nan, nan]
     """
     plain = re.sub("[\u2212\u2013]", "-", text).replace("}{", "/")  # of \frac{7}{2}
     plain = re.sub(r"(?<=\d)[,\u202f\u2009\xa0](?=\d{3}(?!\d))", "", plain)
     # With what could belong to the number, so that it is refused, not cut off.
     within = r"[\w.,/^]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))"
-    apart = r"(?i:minus|negative|-)[^\S\n]+"
+    apart = r"[\w.,]+-|(?i:minus|negative|-)[^\S\n]+"
     last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*\d)?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))

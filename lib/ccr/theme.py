@@ -83,7 +83,8 @@ class Theme(ABC):
 
     A subclass implements `nodes` and `holds`, and states the attributes of this class or, by
     ``class CandyParty(Theme, name="candy_party")``, takes them from a file of ``data/themes``. No
-    clause or label holds a period or a semicolon: the reader knows by them where a clause ends.
+    clause or label holds a period, a semicolon or the word *and*: the reader knows by them where a
+    clause ends.
     """
 
     #: As in ``generate("candy_party", ...)``; that of the module.

@@ -169,12 +169,12 @@ def evaluate(
     return pd.DataFrame(rows, columns=columns)
 
 
-def t_interval(groups: pd.api.typing.SeriesGroupBy) -> pd.DataFrame:
-    r"""Average grouped values, `mean`, with a 95 % interval, `lower` and `upper`.
+def t_interval(groups: pd.api.typing.SeriesGroupBy, outside: float = 0.05) -> pd.DataFrame:
+    r"""Average grouped values, `mean`, with an interval, `lower` and `upper`, by default of 95 %.
 
-    .. math:: \bar x \pm t_{0.975,k-1}\,s / \sqrt k
+    .. math:: \bar x \pm t_{1 - \alpha / 2,k-1}\,s / \sqrt k, \qquad \alpha = \text{outside}
     """
-    mean, half = groups.mean(), groups.sem() * stdtrit(groups.count() - 1, 0.975)
+    mean, half = groups.mean(), groups.sem() * stdtrit(groups.count() - 1, 1 - outside / 2)
     return pd.DataFrame({"mean": mean, "lower": mean - half, "upper": mean + half})
 
 

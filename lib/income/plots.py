@@ -16,9 +16,11 @@ def errors_by_level(
     """Draw errors and R² of estimators at every level of one stress or two: means, 95 % intervals.
 
     The table is that of :func:`~lib.income.stress.stress_test`, `label` stands before a level. The
-    title counts whose mark changes beyond chance, so that the paired 95 % interval leaves out zero.
+    title counts whose mark changes beyond chance: at some level the paired interval leaves out
+    zero. By Bonferroni, one of k levels leaves 5 % / k outside.
     """
-    change = changed(table, mark)
+    levels = table[["stress", "level"]].drop_duplicates()
+    change = changed(table, mark, 0.05 / max(1, levels.duplicated("stress").sum()))
     sure = change[(change["lower"] > 0) | (change["upper"] < 0)].index.unique("estimator")
     if n := len(change.index.unique("estimator")):
         title += f": {len(sure)} of {n} {mark}s change beyond chance"

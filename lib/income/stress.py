@@ -201,18 +201,18 @@ def _marks(truth: TrueEffects, found: Estimate) -> tuple[float, float, float]:
     return error, abs(error), fit
 
 
-def curve(table: pd.DataFrame, mark: str) -> pd.DataFrame:
+def curve(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFrame:
     """Average a mark over the studies of a level, with :func:`~lib.effects.metrics.t_interval`."""
     groups = ["stress", "level", "estimator"]
-    return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark])
+    return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark], outside)
 
 
-def changed(table: pd.DataFrame, mark: str) -> pd.DataFrame:
+def changed(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFrame:
     """Average the change of a mark, study by study, from a stress's first level to the others."""
     whose = table.groupby(["stress", "study", "estimator"])[mark]
     first = whose.transform("first", skipna=False)  # a change from what is unknown is unknown
     later = table["level"] != table.groupby("stress")["level"].transform("first")
-    return curve(table.assign(**{mark: table[mark] - first})[later], mark)
+    return curve(table.assign(**{mark: table[mark] - first})[later], mark, outside)
 
 
 def changes(

@@ -14,6 +14,9 @@ import numpy as np
 #: Words that go through all trees together: what is known of so many rows stays in a cache.
 WORDS = 64
 
+#: Questions a tree, above which so few nodes ask the same that trees are sooner asked row by row.
+MOST_QUESTIONS = 40
+
 NOBODY, EVERYBODY, ONE = np.array([0, 2**64 - 1, 1], dtype=np.uint64)
 
 
@@ -30,11 +33,11 @@ class Forest:
     """
 
     def __init__(self, fitted: Any):
-        trees = [one.tree_ for one in fitted.estimators_]
-        self.first, sizes = trees[0], [tree.node_count for tree in trees]
+        self.trees = [one.tree_ for one in fitted.estimators_]
+        sizes = [tree.node_count for tree in self.trees]
         self.starts = np.cumsum([0, *sizes])
         yes, no, features, thresholds, values = (
-            np.concatenate([getattr(tree, name) for tree in trees])
+            np.concatenate([getattr(tree, name) for tree in self.trees])
             for name in ("children_left", "children_right", "feature", "threshold", "value")
         )
         self.values, self.leaves = values[:, 0].T.copy(), yes < 0
@@ -56,17 +59,26 @@ class Forest:
 
     def means(self, rows: np.ndarray) -> np.ndarray:
         """Return the means over trees, (outputs, n), of rows in single precision, (n, features)."""
-        # Rows that share a leaf of one tree share most of their way through the others, so that
-        # of many words nobody is left.
-        order, n = self.first.apply(rows).argsort(kind="stable"), len(rows)
-        columns, means = np.take(rows.T, order, axis=1), np.empty((len(self.values), n))
+        # Rows that share a leaf of one tree share most of their way through the others: words are
+        # empty sooner, and a processor guesses better.
+        order = self.trees[0].apply(rows).argsort(kind="stable")
+        means, columns = np.empty((len(self.values), len(rows))), np.take(rows.T, order, axis=1)
+        if len(self.questions) <= MOST_QUESTIONS * len(self.trees):
+            nodes = self.starts, self.parents, self.asked, self.turns, self.leaves, self.values
+            sums = _sums(self._answers(columns), *nodes)[:, : len(rows)]
+        else:
+            sums = sum(tree.predict(columns.T) for tree in self.trees).T
+        means[:, order] = sums / len(self.trees)
+        return means
+
+    def _answers(self, columns: np.ndarray) -> np.ndarray:
+        """Return the answers to every question, (questions, words), for columns (features, n)."""
+        n = columns.shape[1]
         bits = np.zeros((len(self.questions), -(-n // 64) * 8), dtype=np.uint8)
         for answers, (feature, most) in zip(bits, self.questions, strict=True):
             holds = columns[int(feature)] <= np.float32(most)
             answers[: -(-n // 8)] = np.packbits(holds, bitorder="little")
-        trees = self.starts, self.parents, self.asked, self.turns, self.leaves, self.values
-        means[:, order] = _sums(bits.view(np.uint64), *trees)[:, :n] / (len(self.starts) - 1)
-        return means
+        return bits.view(np.uint64)
 
 
 def _compiled(loops: Any) -> Any:

@@ -8,13 +8,14 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from lib.scm import forests
-from lib.scm.forests import WORDS, Forest
+from lib.scm.forests import MOST_QUESTIONS, WORDS, Forest
 
 FORESTS = {
     "numbers": RandomForestRegressor(7, min_samples_leaf=3, random_state=0),
-    "levels": RandomForestClassifier(7, random_state=0),
+    "levels": RandomForestClassifier(7, max_depth=5, random_state=0),
     "best nodes first": RandomForestRegressor(7, max_leaf_nodes=12, random_state=0),
     "stumps": RandomForestRegressor(7, max_depth=1, random_state=0),
+    "questions hardly repeat": RandomForestRegressor(7, random_state=0),
     "leaves alone": RandomForestRegressor(7, min_samples_leaf=10_000, random_state=0),
 }
 
@@ -47,6 +48,16 @@ def test_means_are_those_of_scikit_learn(name, n):
     assert (expected(forest, asked) == found.T).all()
     if n > 1 and name != "leaves alone":
         assert len(np.unique(found, axis=1).T) > 1, "there is something to tell apart"
+
+
+def test_questions_that_hardly_repeat_are_asked_row_by_row(monkeypatch):
+    monkeypatch.setattr(forests, "_sums", lambda *_: pytest.fail("all rows are asked at once"))
+    for name in FORESTS:
+        forest = Forest(fitted(name))
+        if len(forest.questions) > 7 * MOST_QUESTIONS:
+            assert name == "questions hardly repeat" and forest.means(rows(10)).shape == (1, 10)
+        else:
+            assert name != "questions hardly repeat"
 
 
 def test_a_row_is_alike_in_whatever_company():
