@@ -3,7 +3,13 @@
 Row by row, a tree is a chain of questions, and a processor that guesses an answer wrong has to
 begin again. Here each question is asked of all rows at once, and its answers are bits, 64 rows a
 word. The rows that reach a node are bits, too, so that one *and* sends 64 of them on. Many nodes
-ask the same question, which is asked once for the whole forest.
+ask the same question, which is asked once for the whole forest. QuickScorer [1]_ has such bits for
+the leaves of a tree, row by row.
+
+References
+----------
+.. [1] Lucchese, C. et al. (2015). QuickScorer: a fast algorithm to rank documents with additive
+   ensembles of regression trees. SIGIR '15.
 """
 
 from typing import Any
