@@ -36,7 +36,7 @@ VERMILION, INK, FAINT = COLOURS[1], STYLE["text.color"], "#8C949B"
 COLOUR_OF: dict[str, str] = read_yaml(ROOT / "lib/colours.yml")
 
 #: Markers go with colours; what is not of these, as a truth, is a square.
-MARKERS = dict(zip(COLOURS, "ovoD^P", strict=True))
+MARKERS = dict(zip(COLOURS, "oD" * 3, strict=True))
 
 #: Inches: the column of a page on a desk, where type of 10 points is about 15 pixels high.
 WIDTH = STYLE["figure.figsize"][0]

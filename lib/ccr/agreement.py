@@ -67,8 +67,8 @@ def convergence(
 ) -> pd.DataFrame:
     r"""Compare the error of estimates of the global PNS with what chance explains.
 
-    The operators are monotone, so an estimate from n samples, the share in which the cause decides
-    the effect, is a mean of n Bernoulli variables. Over R repetitions
+    An estimate from n samples, the share in which the cause decides the effect, is a mean of n
+    Bernoulli variables. Over R repetitions
 
     .. math::
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}

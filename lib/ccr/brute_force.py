@@ -22,7 +22,7 @@ import pandas as pd
 from lib.ccr.worlds import World
 from lib.errors import check
 
-#: Above this the states would not fit into memory: 2^20 states of 20 nodes take 20 MB a world.
+#: Above this the states take too much memory: 2^20 states of 20 nodes are 160 MiB a table.
 MOST_NODES = 20
 
 

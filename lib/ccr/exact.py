@@ -1,4 +1,4 @@
-r"""Exact causal quantities of a Boolean world, in time linear in its components.
+r"""Exact causal quantities of a Boolean world, component by component.
 
 A component touches the rest of the chain in two nodes only, its source s and its sink t, and no two
 components share noise. *And* and *or* never turn a gain into a loss, so the noise of a component

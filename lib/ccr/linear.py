@@ -1,7 +1,7 @@
 r"""Linear worlds: volumes instead of yes and no, told as CellBio, with every answer found twice.
 
 A world is a causal graph with a `weight` :math:`b` on each edge. From its first node, the root, to
-its last, the leaf, lead several *arms*, chains of components; the direct edge is one of them. With
+its last, the leaf, lead several *arms*, chains of components; the direct edge may be one. With
 noise :math:`U_V`, told as the volume of an enzyme,
 
 .. math:: V := U_V + \sum_{C \in \mathrm{pa}(V)} b_{CV} \, C,

@@ -52,7 +52,7 @@ KINDS = (
     *("necessity", "sufficiency", "dependence"),
 )
 
-#: At most so many facts of a sample are not told: up to twice as many worlds fit with each.
+#: At most so many facts of a sample are not told: with each, up to twice as many worlds fit.
 MOST_UNTOLD = 8
 
 #: What is done: a node and its value, or the actions after which it has the one that it is kept at.

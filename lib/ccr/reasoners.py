@@ -51,7 +51,7 @@ def _reasoner(name: str, answer: Callable[[Task, np.ndarray], np.ndarray]) -> Re
 def noisy(rate: float) -> Reasoner:
     r"""Return a reasoner that gives the wrong answer with probability r, its `rate`.
 
-    As errors are independent, every ATE that its answers amount to is :math:`(1 - 2r)` times the
+    With one r for yes and no, every ATE that its answers amount to is :math:`(1 - 2r)` times the
     true one in expectation, the global one and each factor of a composition.
     """
     check(0 <= rate <= 1, "rate must lie between 0 and 1", rate)
@@ -92,7 +92,7 @@ _WITHHELD = (
     _reasoner("always says it cannot be known", lambda task, _: np.full_like(task.labels, UNKNOWN)),
 )
 
-#: The reference reasoners by name, from the best to the least.
+#: The reference reasoners by name, the perfect one first.
 REASONERS = {one.name: one for one in _TOLD}
 
 #: Those for tasks with facts withheld, likewise.

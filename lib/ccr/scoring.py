@@ -25,8 +25,8 @@ true answers to the very same samples are known, so that luck is taken out:
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
 has the same expectation as :math:`\hat q`, has no variance at all for a reasoner without fault, and
-is what is compared. To a difference that does not depend on the samples, such as none at all, it
-adds their luck.
+is what is compared. To the ATE of one who always says yes, which is 0 in all samples, it adds
+their luck.
 (``luck=True`` leaves the estimate as it is, as the reference implementation does, whose truth is
 an estimate, too.)
 
@@ -40,8 +40,8 @@ finding of its own: how often it is right where it is given, and given where it 
 often a definite answer is *overconfident*, given though the right one cannot be known.
 
 **Intervals** are percentiles of the bootstrap over samples [2]_. A share of exactly 0 or 1 gets an
-interval without width: read it as "less than about 3 in n". An unparseable answer counts as the
-wrong one everywhere, and its rate is told as well.
+interval without width: read it as "less than about 3 in n". Of two answers, an unparseable one
+counts as the wrong one; its rate is told as well.
 
 References
 ----------

@@ -324,7 +324,7 @@ class Tasks:
 
     def __post_init__(self) -> None:
         check(len(self.tasks) > 0, "a set must hold a task", self.tasks)
-        # By the number of its task is a prompt named, and are tables joined.
+        # Prompts are named, and tables joined, by the number of a task.
         check_once("number of a task", (task.number for task in self.tasks))
 
     contexts, samples, questions, answers, quantities = map(_table, TABLES.values())
@@ -405,8 +405,8 @@ class Setting:
         How many of the three ways to say the same take turns; whether details are told that do
         not matter.
     only_changed : bool
-        Keep of the interventional prompts those that the intervention changes; with facts withheld,
-        of the prompts that tell what is known those whose answer it changes.
+        Keep only interventional prompts that the intervention changes; with facts withheld, of
+        the prompts that tell what is known, only those whose answer it changes.
     withheld : float
         Share of the facts of every sample that are not told, at least one if it is above 0. Then
         all kinds of :mod:`lib.ccr.questions` are asked.

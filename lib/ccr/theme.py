@@ -28,7 +28,7 @@ class Node:
     """How a node appears in a story; of several sentences, one is chosen for each sample.
 
     The clauses `true` and `false` begin as they do within a sentence: with a small letter, if not
-    with a name. At the beginning of a sentence, the story writes it large.
+    with a name. The story makes it a capital where a sentence begins.
     """
 
     label: str  # in tables

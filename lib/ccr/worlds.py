@@ -72,7 +72,7 @@ def random_world(
 ) -> World:
     """Draw operators and probabilities of noise for a chain; `name` tells it from others of a seed.
 
-    'random' is half of each operator, shuffled; each probability is drawn evenly.
+    'random' is half of each, the odd one 'and', shuffled; each probability is drawn evenly.
     """
     check_known("causal_functions", causal_functions, CAUSAL_FUNCTIONS)
     n = chain.n_nodes

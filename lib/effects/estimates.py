@@ -115,7 +115,7 @@ def benchmarks(
     those of :func:`estimate`; cross-validation may `choose` their settings in "each" study, or
     "once", in the first one for all. `bootstraps` counts resamples of the test subjects, `n_jobs`
     estimators at work at a time, by default as :func:`joblib.parallel_config` says. Without `keep`,
-    nothing is kept on disk: thousands of small estimates are sooner found again.
+    nothing is kept on disk: making thousands of small estimates again is faster.
     """
     check_known("choose", choose, ["each", "once"])
     check_count("bootstraps", bootstraps, least=0)

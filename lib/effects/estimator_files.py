@@ -8,7 +8,7 @@ An entry names a class of estimator, the base learners of its slots, and the val
       base_estimator: [ridge]
       base_estimator__alpha: [0.1, 1, 10]
 
-`base_estimator` fills every slot. `base_estimator0` and `base_estimator1` are the arms;
+`base_estimator` fills every slot. `base_estimator0` is the first slot, here `control`;
 a slot can also be called by its own name, such as `propensity`. `bootstrap: 200` wraps the
 estimator in a :class:`~lib.effects.intervals.Bootstrap` of as many resamples. Once read, an entry
 is an estimator with a :class:`~lib.effects.learners.Search` in every slot, and its keys are

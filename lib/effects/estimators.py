@@ -39,7 +39,7 @@ from lib.effects.learners import Search, as_search, demanded, fit_arms, in_sampl
 from lib.effects.study import Matrix, Vector
 from lib.errors import check, needed
 
-#: Cross-fitted methods divide by propensities; those beyond these bounds are moved to them.
+#: Scores of AIPW divide by propensities; those beyond these bounds are moved to them.
 LOWEST, HIGHEST = 0.01, 0.99
 
 #: What a slot holds: a learner, or a search of its settings.
@@ -134,8 +134,8 @@ class IPW(EffectEstimator, name="IPWEstimator"):
 
     and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not
     clipped; a term whose own arm has the propensity 0 drops out, as in the reference. For another
-    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_, of which the sum
-    takes the place of n.
+    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_, and the sum of
+    tilts replaces n.
 
     The standard error, if propensities are those of logistic regression, is the stacked sandwich: a
     subject's influence on the effect at given weights, and through the coefficients :math:`\beta`,
@@ -395,7 +395,7 @@ class RLearner(EffectEstimator, name="R-learner"):
 class DML(RLearner, name="DMLCATEEstimator"):
     r"""The R-learner with one half for the nuisances and the other for the effect [5]_.
 
-    The halves are every other row, so that both are alike however the rows are sorted.
+    The halves are every other row, so that both are alike if the rows are sorted.
     """
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
@@ -417,7 +417,7 @@ class AIPW(EffectEstimator):
     It is consistent if either the outcomes or the propensities are; these are kept within 0.01 and
     0.99. For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0`, where
 
-    .. math:: \phi_i = h(\hat e_i)(\psi_i - \hat\tau)
+    .. math:: E[h]\,\phi_i = h(\hat e_i)(\psi_i - \hat\tau)
         + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)
 
     is the influence function if propensities are estimated; its standard error is that of the mean.

@@ -39,10 +39,10 @@ NORMAL = ndtri(0.975)
 def influence(
     model: Learner, fitted: Vector, features: Matrix, target: Vector, weights: Vector | float = 1.0
 ) -> Matrix | None:
-    r"""Return by how much each of n subjects moves each coefficient, the intercept's last.
+    r"""Return by how much n subjects move each coefficient, (n, p + 1), the intercept's last.
 
-    Of a ridge, least squares or logistic regression that predicts the values `fitted`, shape
-    (n, p + 1); of other models nothing is known. Coefficients solve
+    Of a ridge, least squares or logistic regression that predicts the values `fitted`, (n,); of
+    other models nothing is known. Coefficients solve
     :math:`\sum_i w_i x_i (y_i - \hat y_i) = \Lambda \beta`, and hence [1]_
 
     .. math:: \phi_i = \Bigl( \sum_j w_j v_j x_j x_j^\top + \Lambda \Bigr)^{-1}

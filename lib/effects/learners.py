@@ -240,8 +240,8 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
     """Return the AUC of every setting, or its R² less 1.
 
     In a race of regression trees (Maron and Moore 1994, *Hoeffding races*, NeurIPS 6), a setting
-    that was ruled out early has a score of minus infinity. Forests are ruled out by the trees that
-    they have so far, boosted trees fold by fold. Others do not race: their settings differ by
+    that was ruled out early has a score of minus infinity. Large forests of one size are ruled out
+    by their trees so far, other trees fold by fold. Others do not race: their settings differ by
     little in most rows, and by the same in all rows of a fold.
     """
     scale, features, target, folds, weights = rows

@@ -1,9 +1,9 @@
 r"""Treatments over time: panels, regimes, and estimators of what following a regime is worth.
 
 A regime d says at each decision :math:`k = 1, \dots, K` which level to take, given the history
-:math:`H_k`, all that was seen before. If nothing else moves decisions together with the outcome,
-its value :math:`V(d)`, the mean outcome if everybody follows it, is known from what is seen: by
-regressions of regressions from the last decision back [1]_ [2]_,
+:math:`H_k`, all that was seen before. If nothing else moves both decisions and outcome, and all
+that d says has a chance, its value :math:`V(d)`, the mean outcome if everybody follows it, is
+known: by regressions of regressions from the last decision back [1]_ [2]_,
 
 .. math:: Q_{K+1} = Y, \qquad Q_k(h) = E[Q_{k+1} \mid H_k = h, A_k = d_k(h)], \qquad
     V(d) = E[Q_1],
@@ -59,7 +59,7 @@ Entrant: TypeAlias = Callable[["Panel"], Gains]
 #: Of weights that are truncated, this share is left as it is.
 KEPT = 0.99
 
-#: Of the iterated regressions, which few subjects may have to carry: that of ridge regression.
+#: The ridge penalty of the iterated regressions, which few subjects may have to carry.
 PENALTY = 1.0
 
 #: A level that fewer subjects take at a decision may be absent from half of them.
@@ -237,7 +237,7 @@ def _check_followed(panel: Panel, regime: str) -> None:
 def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0) -> Worth:
     """Weight those who followed a regime by the inverse of how likely that was.
 
-    Returned are its value and, as by each function of a regime's worth, the influence of each
+    Like each function of a regime's worth, it returns the value and the influence of each
     subject, (n,), whose standard deviation over √n is the standard error. `chances` are
     "estimated", or "known" from the panel's `propensity`.
     """

@@ -122,7 +122,7 @@ def evaluate(
     - `estimand`, what the `value` is of or is compared with: "ATE", the average over all test
       subjects, "CATE", the effect on each of them, or one of
       :data:`~lib.effects.estimands.TILTS`, such as "ATE, two arms", the average over those who
-      take one of the two arms, which weighting and matching estimate;
+      take one of the two arms, which IPW, AIPW and matching estimate;
     - `metric`, `value`, and the ends `lower` and `upper` of a 95 % interval.
 
     Metrics, in units of the outcome where nothing else is said, are
@@ -132,13 +132,13 @@ def evaluate(
     - `AE`, its distance from the "ATE"; `R²` (a number up to 1), `MSE` (units squared), `RMSE` and
       `R² by group` of the effects, see :func:`compare`: against differences of single outcomes;
     - the same with `, truth` behind the name: against Monte-Carlo effects, if these are known;
-    - `error`, the estimate less the true average of the same estimand, if this is known;
+    - `error`, the estimate less the average that it is of, true or else sampled, if known;
     - `width` and `coverage` of the intervals that an estimator states of single effects: mean
       width, and the share that holds the true effect, if this is known.
 
-    Intervals of `error` are those that estimators state, less the truth, so that one covers if 0
-    lies in it. All others are over resamples of the test subjects, with the estimator as it is; an
-    `ATE` that is not a mean over test subjects therefore has an interval without width.
+    Intervals of `error` are those that estimators state, less the truth, so one covers if 0 lies in
+    it; `cross-validation`, `width` and `coverage` have none. All others are over resamples of the
+    test subjects, the estimator as it is; for an `ATE` that is no mean of theirs, without width.
     """
     averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.

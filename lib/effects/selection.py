@@ -75,13 +75,13 @@ def criteria(
 
     with :math:`A = a - \tilde e` and :math:`B = 2a(a - \tilde e) / (\tilde e (1 - \tilde e))`;
     a hat is a candidate's, a tilde a nuisance. The R-loss is that of [1]_, the influence
-    function after [2]_, the others are compared in [3]_. With true nuisances the last has
-    the expectation :math:`\operatorname{mean}\,[(\tau - \hat\tau)^2 + 2\mu_0(\tau - \hat\tau)]`,
-    least at :math:`\hat\tau = \mu_1`.
+    function after [2]_, the others are compared in [3]_. With true nuisances, that of [2]_ has the
+    expectation :math:`\operatorname{mean}\,[(\tau - \hat\tau)^2 + 2\mu_0(\tau - \hat\tau)]`, least
+    at :math:`\hat\tau = \mu_1`.
 
     Columns of `effects` and of `factual`, the outcomes in the arm that was taken, are candidates.
     Returned is one row a candidate, in the squared unit of the outcome; factual fit is missing for
-    whom models no outcomes.
+    those without a model of it.
     """
     control, treated, mean, e = (column[:, None] for column in known)
     a, y = np.asarray(treatment, dtype=float)[:, None], np.asarray(outcome)[:, None]

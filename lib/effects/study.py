@@ -32,7 +32,7 @@ FULL_ADJUSTMENT = (
     *("native-country", "sex", "race", "education", "workclass", "occupation"),
     *("marital-status", "relationship", "studies_prev"),
 )
-#: … or the direct causes of the treatment alone.
+#: … or its direct causes alone, with education by its rank.
 MINIMAL_ADJUSTMENT = ("age", "education-num", "income_prev", "sex", "relationship", "studies_prev")
 
 #: The adjustment sets of the paper, by name.
@@ -135,7 +135,7 @@ class Study:
         1.0 for the treated, 0.0 for the controls; what became of them; the true probability,
         among all levels, of the arm that was taken, or None.
     difference, effects, groups : numpy.ndarray, shape (m,)
-        The sampled effect, with less without the treatment; true effects and groups, or None.
+        The sampled effect, treated less control; true effects and groups, or None.
     missing : dict of str to int
         Covariates with missing values that are not filled in, and how many.
     """

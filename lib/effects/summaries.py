@@ -11,7 +11,7 @@ the share of 95 % intervals that hold the truth, their mean width, and the share
 an estimator was the best of all. R studies leave a Monte-Carlo standard error in each [1]_: that of
 a mean :math:`\bar x` is :math:`s_x / \sqrt R`, and that of :math:`\sqrt{\bar x}`, by the delta
 method, :math:`s_x / (2 \sqrt{R \bar x})`, for which errors need not be normal. (Two studies have
-equal squares; their standard deviation has the error of normal ones, its own over :math:`\sqrt 2`.)
+equal squares; their standard deviation s has the error of normal ones, :math:`s / \sqrt 2`.)
 That of a share p is from Wilson's interval [2]_, with :math:`z = 1.96` of its standard errors to
 either side,
 

@@ -102,8 +102,8 @@ def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: floa
 class WorkclassTransition(MultinomialVariable):
     """Keep the class of work with probability `p_stay` or draw from the table's frequencies.
 
-    Nobody who is without pay stays so of their own accord; after a year of full-time studies
-    everybody is.
+    Those who are without pay always draw; after a year of full-time studies everybody is without
+    pay.
     """
 
     p_stay: Probability = 0.95
@@ -315,7 +315,7 @@ class IncomeSampler(Mechanism):
     r"""Yearly income in US dollars, from a forest that predicts income above $50 000.
 
     The forest predicts the one thing that Adult records of income; with normal noise that gives a
-    positive level, scaled to a mean of $70 000, to which an upper tail is added:
+    level, scaled to a mean of $70 000, to which an upper tail is added:
 
     .. math::
         q &= \max(\hat f(x) + 0.2\,\Phi^{-1}(U_0) + 0.3,\; 0)^2, \qquad

@@ -1,8 +1,8 @@
 r"""The average effect found a second time where it can be, and where chance hides it.
 
 Pairs of worlds give every subject's two incomes, and so the effect. Who sees one income of each
-subject can find the same number if the arms overlap, as in a lottery. In the world as it is, a few
-subjects weigh so much that an estimate from true propensities says little, its standard error less.
+can find the same number if the arms overlap, as in a lottery. In the world as it is, a few subjects
+weigh so much that an estimate from true propensities says little, and its stated error even less.
 """
 
 from collections.abc import Iterable

@@ -91,7 +91,7 @@ def place_of_draw(lottery: pd.DataFrame) -> pd.DataFrame:
     .. math:: z = (a - m) \Big/ \sqrt{s^2 (1 + 1/k) + e_m^2 + e_a^2},
 
     with the mean m and the standard deviation s of k fits, the author's value a, and the standard
-    errors that the subjects leave, of m, which is the same for all fits, and of a.
+    errors that the subjects leave: :math:`e_m`, which all fits share, and :math:`e_a`.
     """
     sources = lottery.groupby(["source", "fact"], sort=False)
     table = sources["value"].agg(["size", "mean", "std"]).join(sources["standard error"].mean())

@@ -83,7 +83,7 @@ def draw_study(
         Steps; income is read at the last. 7 in the paper, 4 in its short variant.
     seed, test_seed, truth_seed : int
         Of the seen world, of the two done ones, which share it, and of Monte-Carlo futures. The
-        second is 1 or, as the seen would be the test subjects, 0 for a seed of 1.
+        second is 1, or 0 for a seed of 1: else the seen would be the test subjects.
     repeats : int
         Monte-Carlo futures of each test subject; with none, true effects stay unknown.
     lottery : mapping of str to float, optional

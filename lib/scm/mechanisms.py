@@ -721,7 +721,7 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
         \mathrm{Var}(V \mid x) = \mu + \alpha \mu^2,
 
     with F negative binomial and :math:`\alpha = \sum_i ((v_i - \mu_i)^2 - \mu_i) / \sum_i \mu_i^2`
-    over the records, by moments (Cameron and Trivedi 2005, Microeconometrics, chapter 20).
+    over records, 1e-6 at least, by moments (Cameron and Trivedi 2005, Microeconometrics, ch. 20).
     """
 
     estimator = "PoissonRegressor"

@@ -166,8 +166,8 @@ class Simulator(BaseEstimator):
             Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
             The states that subjects start from instead of the initial model, a row a subject,
-            a column a variable, all of the step that its column ``t`` says, or of step 0. Whose
-            noise is theirs, its column ``subject`` says; without it, they are counted.
+            a column a variable, all of the step that its column ``t`` says, or of step 0. Its
+            column ``subject`` says whose noise they have; without it, they are counted.
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int, optional

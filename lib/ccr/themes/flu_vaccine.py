@@ -11,7 +11,7 @@ MOST_DAYS = 14
 class FluVaccine(Friends, name="flu_vaccine"):
     """Noise is true if one symptom lasted at least a number of days, both a friend's own.
 
-    Other symptoms lasted as long; they do not matter, and the story says so. The days are drawn
+    Other symptoms are told, too; they do not matter, and the story says so. The days are drawn
     evenly among those that tell the same.
     """
 
