@@ -48,7 +48,7 @@ def serve() -> None:
         with contextlib.suppress(Exception):  # of libraries that others lack, too
             importlib.import_module(name)
     with contextlib.suppress(Exception):
-        importlib.import_module("numba").njit(lambda: None)()  # its compiler takes time to start
+        sys.modules["numba"].njit(lambda: None)()  # its compiler takes time to start
     # From here on, where to import from is a matter of each fork.
     here = [*map(os.path.abspath, _import_folders(os.environ))]
     sys.path[:] = [folder for folder in sys.path if folder not in here]
