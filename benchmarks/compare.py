@@ -10,9 +10,9 @@ Run it from the project's folder, in an environment of its own::
 
 What is not installed is left out and named. Each library has a process of its own. Each way to do
 a piece of work is done once unmeasured; then all ways take turns. CPU seconds are those of user and
-system, of the process and of those that it started. Where two ways do the same, what they give is
-compared; exit status 1 says that it differs. All is kept in `data/speed.json`, from which the page
-`book/speed.md` is made.
+system, of the process and of those that it started and waited for. Where two ways do the same, what
+they give is compared; exit status 1 says that it differs. All is kept in `data/speed.json`, from
+which the page `book/speed.md` is made.
 """
 
 import contextlib
@@ -441,22 +441,24 @@ PIECES = {
     "fitting": Piece(
         "Fitting a linear model",
         "rows",
-        f"A model of {len(VARIABLES)} variables, each caused by the three before it, is fitted by "
-        f"least squares to {number_text(TABLE)} rows.",
+        f"A model of {len(VARIABLES)} variables, each caused by the three before it, or by as many "
+        f"as there are, is fitted by least squares to {number_text(TABLE)} rows.",
         {OURS: our_fit, "DoWhy": dowhy_fit},
         same_numbers,
     ),
     "fitting_income": Piece(
         "Fitting IncomeSCM",
         "rows",
-        f"All mechanisms of IncomeSCM-1.0 are fitted to every {EVERY}th row of the Adult table.",
+        f"All mechanisms of IncomeSCM-1.0 are fitted to every {EVERY}th complete record of Adult.",
         {OURS: income_fit},
     ),
     "seeing": Piece(
         "Sampling a linear model",
         "rows",
-        f"{number_text(ROWS)} rows are drawn from the model that was fitted above; by the loop "
-        f"over rows, {number_text(FEW)}.",
+        f"{number_text(ROWS)} rows are drawn from the model that was fitted above. Two programs of "
+        "one's own in NumPy do so, too. The first draws a variable at a time, for all rows (by "
+        f"columns). The other one draws row after row in a loop (by rows), and only "
+        f"{number_text(FEW)} of them.",
         {name: functools.partial(way, {}) for name, way in DRAWS.items()},
         same_distribution,
     ),
@@ -507,7 +509,10 @@ PIECES = {
     "page": Piece(
         "Building a page",
         "pages",
-        f"The page {LIGHT} of the quick edition is executed and rendered, beside one of prose.",
+        f"The page {LIGHT} of the quick edition is executed and rendered, beside one of prose. The "
+        "command and the renderer count, with their imports. The kernel does not, nor the process "
+        "that it is forked from: no other process waits for their end, and so the system does not "
+        "add their time.",
         {OURS: page},
     ),
 }
@@ -534,7 +539,11 @@ def once(way: str, look: bool) -> tuple[int, float, Any]:
 
 
 def cpu() -> float:
-    """Return the CPU seconds of this process, and of those that it started and that have ended."""
+    """Return the CPU seconds of this process, and of those whose end was waited for.
+
+    The system does not add those of a kernel, which is forked by a process that ignores its end,
+    nor of that process.
+    """
     used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in used)
 

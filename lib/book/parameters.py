@@ -5,7 +5,8 @@ line, each with its type, its default and what it means::
 
     n_samples: int = 10_000  # subjects to draw
 
-If the meaning of a number says *at least 100*, this is checked as well.
+A meaning may be a rule, too. *At least 100*, *at most*, *above*, *below* and *from 0 to 1* hold for
+a number, and for each number of a list. A list has *one or more* entries, or some, *all different*.
 
 The values must be literals, because papermill replaces them one by one. They are read here, because
 papermill's own reading leaves out, without a word, what it does not understand, as `int | None`.
@@ -17,6 +18,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Any, Literal, Optional, Union
 
@@ -24,11 +26,14 @@ import nbformat
 import yaml
 from pydantic import TypeAdapter
 
-from lib.errors import InputError, check, check_names, one_of, told
+from lib.errors import InputError, check, check_names, check_once, one_of, told
 
 #: What an annotation may be made of.
 _KINDS: tuple[Any, ...] = (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
 _TYPES = {kind.__name__: kind for kind in _KINDS}
+
+#: The rules for numbers that a meaning may state, each before a bound.
+BOUNDS = {"at least": ge, "at most": le, "above": gt, "below": lt}
 
 
 def _type(node: ast.expr) -> Any:
@@ -169,11 +174,22 @@ def checked(
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     given = {name: read(parameters[name], value) for name, value in values.items()}
     for name, value in given.items():
-        least = re.search(r"\bat least (\d[\d_]*(?:\.\d+)?)", parameters[name].help)
-        if least and isinstance(value, int | float):
-            check(value >= float(least[1]), f"parameter {name!r} must be {least[0]}", value)
+        _check_rules(f"parameter {name!r}", parameters[name].help, value)
     # A default that is given is no other value: 4000.0 is 4000, whose page is not run again.
     return defaults | {name: value for name, value in given.items() if value != defaults[name]}
+
+
+def _check_rules(what: str, meaning: str, value: Any) -> None:
+    """Refuse a value that breaks a rule of its meaning."""
+    several, number = value if isinstance(value, list) else [value], r"(\d[\d_]*(?:\.\d+)?)"
+    if re.search("one or more|all different", meaning):
+        check(bool(several), f"{what} must have an entry", value)
+    if "all different" in meaning:
+        check_once(f"entry of {what}", several)
+    stated = re.sub(rf"\bfrom {number} to {number}", r"at least \1, at most \2", meaning)
+    for words, bound in re.findall(rf"\b({'|'.join(BOUNDS)}) {number}", stated):
+        for one in (one for one in several if isinstance(one, int | float)):
+            check(BOUNDS[words](one, float(bound)), f"{what} must be {words} {bound}", one)
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:

@@ -252,6 +252,52 @@ def test_the_least_may_be_a_decimal(least, less):
     assert checked(parameters, {"x": float(least)}) == {"x": float(least)}
 
 
+RULES = {
+    "share: float = 0.5  # from 0 to 1": [(0, 1, 0.5), "at least 0", -0.1, "at most 1", 1.5],
+    "price: float = 9.0  # dollars; above 0": [(0.1, 1), "above 0", 0.0, "above 0", -1.0],
+    "age: int = 30  # below 1_000, at most 120": [
+        (0, 120),
+        "below 1_000",
+        1_000,
+        "at most 120",
+        121,
+    ],
+}
+
+
+@pytest.mark.parametrize(("line", "cases"), RULES.items(), ids=str)
+def test_a_meaning_may_state_bounds(line, cases):
+    parameters, (allowed, *refused) = read_parameters(line), cases
+    (name,) = parameters
+    for value in allowed:
+        assert checked(parameters, {name: value})[name] == value
+    for rule, value in zip(refused[::2], refused[1::2], strict=True):
+        with pytest.raises(InputError) as refusal:
+            checked(parameters, {name: value})
+        assert str(refusal.value) == f"parameter {name!r} must be {rule}: found {value}"
+
+
+def test_bounds_hold_for_each_number_of_a_list():
+    parameters = read_parameters('n: list[int | str] = [1, "all"]  # from 1 to 5, or all')
+    assert checked(parameters, {"n": [5, "none", 1]})["n"] == [5, "none", 1]
+    assert checked(parameters, {"n": []})["n"] == []
+    with pytest.raises(InputError, match="parameter 'n' must be at most 5: found 6"):
+        checked(parameters, {"n": [1, 6]})
+
+
+@pytest.mark.parametrize("rule", ["one or more", "all different"])
+def test_a_list_may_have_to_hold_something(rule):
+    parameters = read_parameters(f"names: list[str] = ['a']  # of people, {rule}")
+    with pytest.raises(InputError, match=r"parameter 'names' must have an entry: found \[\]"):
+        checked(parameters, {"names": []})
+    twice = {"names": ["b", "a", "b"]}
+    if rule == "one or more":
+        assert checked(parameters, twice) == twice
+        return
+    with pytest.raises(InputError, match="each entry of parameter 'names' may be given once"):
+        checked(parameters, twice)
+
+
 def test_values_are_written_in_place_and_all_else_stays():
     values = {
         "n_samples": 50_000,

@@ -8,6 +8,7 @@ import pytest
 
 from lib.book.editions import BOOK
 from lib.effects.study import ARMS
+from lib.errors import InputError
 from lib.income import fitted_simulator
 from lib.income.study import TREATED_STEP
 
@@ -57,7 +58,7 @@ def test_what_is_the_same_for_all_has_no_error_that_is_rounding(equal_jobs, cell
 
 def test_a_policy_that_costs_nothing_is_refused(executed):
     values = VALUES | {"cost_evening": 0.0}
-    with pytest.raises(AssertionError, match="prices must be above 0: found"):
+    with pytest.raises(InputError, match="parameter 'cost_evening' must be above 0: found 0"):
         executed(BOOK.notebook("causal_queries"), values)
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from lib.book.editions import Book, load_edition
-from lib.book.parameters import Parameter, read_notebook, read_parameters
+from lib.book.parameters import Parameter, checked, read_notebook, read_parameters
 from lib.book.running import read_record, why_stale
 from lib.income import SPECIFICATIONS
 
@@ -167,8 +167,11 @@ def test_no_cell_is_longer_than_a_screen(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_parameters_say_what_they_mean(path):
-    for parameter in parameters_of(path).values():
+    parameters = parameters_of(path)
+    for parameter in parameters.values():
         assert parameter.help, f"{parameter.name} has no comment"
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    assert checked(parameters, defaults) == defaults, "a default breaks a rule of its own"
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *PROSE], ids=lambda path: path.stem)
