@@ -509,10 +509,8 @@ PIECES = {
     "page": Piece(
         "Building a page",
         "pages",
-        f"The page {LIGHT} of the quick edition is executed and rendered, beside one of prose. The "
-        "command and the renderer count, with their imports. The kernel does not, nor the process "
-        "that it is forked from: no other process waits for their end, and so the system does not "
-        "add their time.",
+        f"The page {LIGHT} of the quick edition is executed and rendered, beside one of prose. All "
+        "of its processes count, with their imports.",
         {OURS: page},
     ),
 }
@@ -539,11 +537,7 @@ def once(way: str, look: bool) -> tuple[int, float, Any]:
 
 
 def cpu() -> float:
-    """Return the CPU seconds of this process, and of those whose end was waited for.
-
-    The system does not add those of a kernel, which is forked by a process that ignores its end,
-    nor of that process.
-    """
+    """Return the CPU seconds of this process, and of those whose end was waited for."""
     used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in used)
 

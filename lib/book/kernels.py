@@ -5,6 +5,7 @@ that a chapter changes in its fork reaches another one. `lib` is imported by the
 page says with which `lib` it was made, and files may be edited while others run.
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -53,7 +54,7 @@ def serve() -> None:
     here = [*map(os.path.abspath, _import_folders(os.environ))]
     sys.path[:] = [folder for folder in sys.path if folder not in here]
     gc.freeze()  # a fork that looked through all of that would have it copied
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they end
+    signal.signal(signal.SIGCHLD, _waited_for)
     for line in sys.stdin:
         if not (kernel := os.fork()):
             answers.close()
@@ -61,6 +62,13 @@ def serve() -> None:
             _work(server, *json.loads(line))
             return
         print(kernel, file=answers, flush=True)
+
+
+def _waited_for(*_: Any) -> None:
+    """Wait for those that have ended, so that the system counts their time with that of others."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
@@ -105,6 +113,7 @@ def _forked(order: str) -> int:
             quiet = ["-Wignore:This process:DeprecationWarning", "-Xfrozen_modules=off"]
             command = [sys.executable, *quiet, __file__, *IMPORTED]
             _server = subprocess.Popen(command, start_new_session=True, **pipes)
+            atexit.register(_server.communicate)  # which ends it, and waits for its end
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)
             return int(_server.stdout.readline())

@@ -111,6 +111,17 @@ def test_a_fork_has_the_folder_and_the_variables_of_its_own_start(outputs, tiny_
     assert ast.literal_eval(shown.data["text/plain"]) == expected
 
 
+def test_the_time_of_a_fork_counts_as_that_of_the_processes_it_comes_from(outputs):
+    outputs("before")  # starts the server
+    server = psutil.Process(kernels._server.pid)
+    before, busy = server.cpu_times(), "import time\nwhile time.process_time() < 2: pass"
+    outputs("busy", busy)
+    assert psutil.wait_procs(server.children(), timeout=5)[1] == []
+    after = server.cpu_times()
+    used = after.children_user + after.children_system
+    assert used - before.children_user - before.children_system >= 2
+
+
 def test_what_has_ended_is_started_anew_and_outlives_a_broken_library(
     outputs, tmp_path, monkeypatch, capfd
 ):
