@@ -46,7 +46,7 @@ def read_adult(path: AnyPath | None = None) -> pd.DataFrame:
 
     One row is a record, with the 15 columns of `FIELDS`; a missing value is NaN.
     """
-    path = Path(path or ADULT_PATH)
+    path = Path(ADULT_PATH if path is None else path)
     expected = f"expected the {ADULT_BYTES:,} bytes of UCI's adult.data with MD5 {ADULT_MD5}"
     with told(f"{path} cannot be read, {expected}"):
         content = path.read_bytes()

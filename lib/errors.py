@@ -1,10 +1,11 @@
 """What the user is told when the input breaks a rule."""
 
 import contextlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -93,10 +94,14 @@ def check_count(name: str, number: Any, least: int) -> None:
     check(is_count(number, least), f"{name} must be a whole number of at least {least}", number)
 
 
+def is_number(number: Any) -> TypeGuard[float]:
+    """Say whether something is a finite number; True is none."""
+    return not isinstance(number, bool) and isinstance(number, Real) and math.isfinite(number)
+
+
 def check_share(name: str, number: Any) -> None:
     """Refuse what is not a number from 0 to 1."""
-    met = not isinstance(number, bool) and isinstance(number, Real) and 0 <= float(number) <= 1
-    check(met, f"{name} must lie between 0 and 1", number)
+    check(is_number(number) and 0 <= number <= 1, f"{name} must lie between 0 and 1", number)
 
 
 def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:

@@ -26,6 +26,9 @@ from lib.errors import InputError, check, check_known, check_once, told
 #: The path of a file or a folder.
 AnyPath: TypeAlias = str | os.PathLike[str]
 
+#: Of files that hold a table.
+ENDINGS = (".csv", ".gz", ".zip", ".parquet")
+
 #: What a disk says that takes no more; it names no file.
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
@@ -130,10 +133,15 @@ def reading(path: AnyPath) -> Iterator[None]:
         raise InputError(f"file {path} cannot be read: {said}") from error
 
 
-def read_table(path: AnyPath) -> pd.DataFrame:
-    """Read a CSV or Parquet file, by its ending; each column must have a name of its own."""
-    path, csv = Path(path), (".csv", ".gz", ".zip")
-    check_known(f"file {path.name}: ending", path.suffix, [*csv, ".parquet"])
+def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
+    """Read a CSV or Parquet file, by its ending; each column must have a name of its own.
+
+    A table that is one already is returned as it is.
+    """
+    if isinstance(path, pd.DataFrame):
+        return path
+    path = Path(path)
+    check_known(f"file {path.name}: ending", path.suffix, ENDINGS)
     with reading(path):
         if path.suffix == ".parquet":
             return pd.read_parquet(path)

@@ -4,14 +4,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import jinja2
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import check_known, check_names
+from lib.errors import check_known, check_names, is_number
 
 _HTML = jinja2.Template((ROOT / "lib/table.html").read_text("utf-8"), autoescape=True)
 
@@ -93,7 +92,7 @@ def typeset(
     def texts(values: pd.Series) -> pd.Series:
         asis = values.name in titles or pd.api.types.is_integer_dtype(values)
         form = digits.get(values.name) if isinstance(digits, Mapping) else None if asis else digits
-        sizes = [abs(one) for one in values if _is_number(one)]
+        sizes = [abs(one) for one in values if is_number(one)]
         if form is None and values.name not in error and any(one % 1 for one in sizes):
             form = ",g" if asis else max(0, 2 - math.floor(math.log10(max(sizes))))
         errors = frame.get(error.get(values.name), [None] * len(values))
@@ -126,13 +125,8 @@ def _are_numbers(texts: Iterable[str]) -> bool:
 
 
 def _text(value: Any, error: Any, digits: int | str | None) -> str:
-    if _is_number(value):
-        return number_text(value, error if _is_number(error) else None, digits)
+    if is_number(value):
+        return number_text(value, error if is_number(error) else None, digits)
     if pd.api.types.is_bool(value):
         return "yes" if value else "no"
     return "—" if pd.api.types.is_scalar(value) and pd.isna(value) else str(value)
-
-
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, Real) and not pd.api.types.is_bool(value)
-    return number and math.isfinite(value)

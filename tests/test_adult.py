@@ -124,3 +124,8 @@ def test_income_goes_with_education_and_more_with_marriage():
     )
     assert learned[["Bachelors", "HS-grad"]].tolist() == [42, 16]
     assert lived[["Married", "Never-married"]].tolist() == [45, 5]
+
+
+def test_an_empty_path_is_not_the_book_s_own_table():
+    with pytest.raises(InputError, match="cannot be read, expected the"):
+        read_adult("")

@@ -12,7 +12,7 @@ tree* (CCT), in which every path from root to leaf composes to the same effect. 
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,12 +42,14 @@ class Chain:
     bcc_types: str | Sequence[str] = "cycle"
 
     def __post_init__(self) -> None:
-        sizes = tuple(self.n_per_bcc) if isinstance(self.n_per_bcc, Iterable) else ()
+        # What has an order: two sets that are equal need not have the same.
+        sizes = tuple(self.n_per_bcc) if hasattr(self.n_per_bcc, "__getitem__") else ()
         check(len(sizes) > 0, "n_per_bcc must list the nodes of each component", self.n_per_bcc)
         for size in sizes:
             check_count("each of n_per_bcc", size, least=2)
         kinds = self.bcc_types
-        kinds = (kinds,) * len(sizes) if isinstance(kinds, str) else tuple(kinds)
+        several = tuple(kinds) if hasattr(kinds, "__getitem__") else ()
+        kinds = (kinds,) * len(sizes) if isinstance(kinds, str) else several
         one_each = f"bcc_types must have one kind a component, {len(sizes)}"
         check(len(kinds) == len(sizes), one_each, len(kinds))
         check_names("bcc_types: kind", kinds, KINDS)

@@ -24,6 +24,7 @@ import numpy as np
 from lib import ROOT
 from lib.ccr.graphs import Chain
 from lib.ccr.theme import Draw
+from lib.errors import check_known
 from lib.noise import uniforms
 
 #: How contexts and questions are told.
@@ -35,8 +36,12 @@ Question = namedtuple("Question", "kind effect cause through value", defaults=("
 EFFECTS, SETTINGS = ("total", "direct", "through"), ("interventional", "counterfactual")
 
 
-def linear_world(arms: Sequence[Chain], seed: int = 0, name: str = "") -> nx.DiGraph:
+def linear_world(
+    arms: Sequence[Chain], seed: int = 0, name: str = "", wording: int = 0
+) -> nx.DiGraph:
     """Draw a world, whose attribute `arms` lists the nodes of every arm between root and leaf.
+
+    It is told as sentences, as instructions or, with `wording` 2, as equations.
 
     Examples
     --------
@@ -44,9 +49,10 @@ def linear_world(arms: Sequence[Chain], seed: int = 0, name: str = "") -> nx.DiG
     >>> list(world), world.graph["arms"]
     (['Priya', 'Diego', 'Oskar', 'Igor', 'Chloe'], [(), ('Diego',), ('Oskar', 'Igor')])
     """
+    check_known("wording", wording, range(3))
     draw = Draw(seed, name)
     root, *rest, leaf = names = draw.people(2 + sum(chain.n_nodes - 2 for chain in arms))
-    world = nx.DiGraph(dict.fromkeys(names, ()), name=name, seed=seed, arms=[])
+    world = nx.DiGraph(dict.fromkeys(names, ()), name=name, seed=seed, arms=[], wording=wording)
     for chain in arms:
         arm, rest = rest[: chain.n_nodes - 2], rest[chain.n_nodes - 2 :]
         world.update(nx.relabel_nodes(chain.graph, dict(enumerate([root, *arm, leaf]))))
@@ -86,7 +92,8 @@ def prompts(world: nx.DiGraph, n_samples: int) -> Iterator[dict[str, Any]]:
     told = {form: [CELL_BIO.context(world, form, one) for one in cells[form]] for form in cells}
     for question in questions(world):
         contexts = told["volume" if question.kind == "counterfactual" else "enzyme"]
-        answers, text = by_algebra(world, question, enzymes).tolist(), CELL_BIO.question(*question)
+        answers = by_algebra(world, question, enzymes).tolist()
+        text = CELL_BIO.question(world, *question)
         for context, answer in zip(contexts, answers, strict=True):
             yield {"question": question, "context": context, "text": text, "answer": answer}
 

@@ -14,31 +14,34 @@ from lib import ROOT
 from lib.errors import InputError, told
 from lib.files import read_yaml
 
-#: How contexts, their rules and facts, and questions are recognised.
-KNOWN: dict[str, Any] = read_yaml(ROOT / "data" / "cell_bio_patterns.yml")
+#: How contexts, their rules and facts, and questions are recognised, in each wording.
+KNOWN: list[dict[str, Any]] = read_yaml(ROOT / "data" / "cell_bio_patterns.yml")
 
 
 @told("the prompt cannot be read")
 def read_volume(context: str, question: str) -> float:
     """Answer a question from the text alone; see :func:`lib.ccr.linear.prompts`."""
-    said = re.fullmatch(KNOWN["context"], context)
-    asked = [re.fullmatch(form, question) for form in KNOWN["questions"]]
-    if said is None or not any(asked):
+    for known in KNOWN:
+        said = re.fullmatch(known["context"], context)
+        asked = [*filter(None, (re.fullmatch(form, question) for form in known["questions"]))]
+        if said and asked:
+            break
+    else:
         raise InputError(f"every sentence must be known: found {f'{context} {question}'!r}")
-    rules = re.findall(KNOWN["rule"], said["rules"])
-    numbers = {node: Decimal(volume) for node, volume in re.findall(KNOWN["fact"], said["facts"])}
+    rules = re.findall(known["rule"], said["rules"])
+    numbers = {node: Decimal(volume) for node, volume in re.findall(known["fact"], said["facts"])}
     # Of seen volumes, noise is what the rules do not make of the others.
     seen = numbers if said["form"] == "volume" else {}
 
     def run(do: dict[str | None, Any]) -> dict[str, Decimal]:
         now: dict[str, Decimal] = {}
         for node, terms in rules:
-            causes = re.findall(KNOWN["term"], terms)
-            made = sum(Decimal(weight) * (now[one] - seen.get(one, 0)) for weight, one in causes)
+            causes = re.findall(known["term"], terms)
+            made = sum(Decimal(b.replace(" ", "")) * (now[v] - seen.get(v, 0)) for b, v in causes)
             now[node] = do.get(node, numbers[node] + made)
         return now
 
-    words = next(found.groupdict() for found in asked if found)
+    words = asked[0].groupdict()
     x, y = words.get("cause"), words["effect"]
     if "value" in words or not x:
         return float(run({x: Decimal(words.get("value", 0))})[y])
@@ -46,7 +49,8 @@ def read_volume(context: str, question: str) -> float:
     if "held" in words:
         high = run({**{node: low[node] for node in low if node != y}, x: 1})
     if "through" in words:
-        high = run({node: high[node] for node in re.split(", | and ", words["through"])} | {x: 0})
+        through = re.findall(r"[\w-]+(?=\)|, | and |$)", words["through"])
+        high = run({node: high[node] for node in through} | {x: 0})
     return float(high[y] - low[y])
 
 

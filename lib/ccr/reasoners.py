@@ -89,7 +89,7 @@ _WITHHELD = (
     _PERFECT,
     _reasoner("ignores what is known", lambda task, chance: task.before),
     _reasoner("assumes untold facts are false", _assumes_untold_facts_are_false),
-    _reasoner("always says it cannot be known", lambda task, _: np.full_like(task.labels, UNKNOWN)),
+    _reasoner("always says it cannot be known", lambda task, _: 0 * task.labels + UNKNOWN),
 )
 
 #: The reference reasoners by name, the perfect one first.

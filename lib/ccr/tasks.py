@@ -32,6 +32,7 @@ from lib.errors import (
     check_once,
     check_share,
     is_count,
+    is_number,
 )
 from lib.files import AnyPath, atomic_write, write_parquet
 from lib.noise import uniforms
@@ -171,7 +172,7 @@ class Task:
     def anatomy(self, sample: int = 0) -> pd.DataFrame:
         """Return every sentence of a prompt with its `part`, context or sample, and its `role`."""
         rule = f"sample must lie between 0 and {self.n_samples - 1}"
-        check(0 <= sample < self.n_samples, rule, sample)
+        check(is_count(sample, 0) and sample < self.n_samples, rule, sample)
         rows = [("context", role, text) for role, text in self.story.rules]
         noise = self.told[:, sample]
         for node, sentences in self.story.facts(self.told):
@@ -440,16 +441,21 @@ class Setting:
         check_count("n_samples", self.n_samples, least=1)
         met = is_count(self.n_wordings, 1) and self.n_wordings <= len(WORDINGS)
         check(met, f"n_wordings must be a whole number from 1 to {len(WORDINGS)}", self.n_wordings)
-        check(0 <= self.least_pns < 1, "least_pns must be at least 0 and below 1", self.least_pns)
-        check(0 <= self.balance < 0.5, "balance must be at least 0 and below 0.5", self.balance)
-        chances = self.probabilities
-        met = np.ndim(chances) == 1 and len(chances) > 0 and all(0 < p < 1 for p in chances)
-        check(met, "probabilities must list numbers between 0 and 1", chances)
+        for name, below in {"least_pns": 1, "balance": 0.5}.items():
+            met = is_number(found := getattr(self, name)) and 0 <= found < below
+            check(met, f"{name} must be at least 0 and below {below}", found)
+        for name in ("asides", "only_changed"):
+            found = getattr(self, name)
+            check(found in (True, False), f"{name} must be True or False", found)
+        chances = self.probabilities if np.ndim(self.probabilities) == 1 else []
+        met = len(chances) > 0 and all(is_number(p) and 0 < p < 1 for p in chances)
+        check(met, "probabilities must list numbers between 0 and 1", self.probabilities)
         check_share("withheld", self.withheld)
         rule = f"withheld must leave at most {questions.MOST_UNTOLD} facts of a sample untold"
         check(self.n_untold <= questions.MOST_UNTOLD, rule, self.n_untold)
-        met = self.unknown is None or (self.withheld > 0 and 0 <= self.unknown <= 1)
-        check(met, "unknown must lie between 0 and 1, and withheld be above 0", self.unknown)
+        met = is_number(self.unknown) and 0 <= self.unknown <= 1 and self.withheld > 0
+        rule = "unknown must lie between 0 and 1, and withheld be above 0"
+        check(met or self.unknown is None, rule, self.unknown)
         rule = "with only_changed, which keeps what can be inferred, unknown must be 0"
         check(not (self.only_changed and self.unknown), rule, self.unknown)
 

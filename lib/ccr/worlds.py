@@ -52,6 +52,7 @@ class World:
 
     def values(self, noise: np.ndarray, do: Mapping[int, Any] | None = None) -> np.ndarray:
         """Return every node's value, shape (nodes, n), for noise of that shape; `do` sets nodes."""
+        check_names("do: node", do or (), range(self.chain.n_nodes))
         values = noise.copy()
         for node, causes in enumerate(self.chain.parents):
             combine = np.logical_and if self.operators[node] == "and" else np.logical_or

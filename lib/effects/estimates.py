@@ -30,6 +30,8 @@ from lib.errors import InputError, check, check_count, check_known, check_names,
 Named: TypeAlias = dict[str, Any]
 Estimators: TypeAlias = Named | Iterable[str]
 
+OF_STUDIES = "a benchmark is of a study, of studies, or of three tables"
+
 
 class Estimate(NamedTuple):
     """What an estimator found, and the ends of the 95 % intervals that it states.
@@ -91,6 +93,7 @@ def benchmark(
         studies, of_study = read_study(studies, control, treated, **of_study), {}
         average_effects(studies)  # refuses subjects of whom only one outcome is known
     every: Any = [studies] if isinstance(studies, Study) else studies
+    check(isinstance(every, Iterable), OF_STUDIES, studies)
     if of_study:
         # Who is no study is refused where all are looked at.
         every = (replace(one, **of_study) if isinstance(one, Study) else one for one in every)
@@ -158,6 +161,8 @@ def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: An
 
 def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
     found = given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
+    unread = of_file if found is given else ()
+    check_names("with estimators that are made, argument", unread, ["grids", "seed"])
     check(len(found) > 0, "a benchmark needs an estimator", list(found))
     found = {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
     for name, made in found.items():
@@ -179,8 +184,7 @@ def _estimates(
 
     def work() -> Iterator[Any]:
         for study in studies:
-            rule = "a benchmark is of a study, of studies, or of three tables"
-            check(isinstance(study, Study), rule, type(study).__name__)
+            check(isinstance(study, Study), OF_STUDIES, type(study).__name__)
             at_work.append(study)
             data = study.covariates.to_numpy(), study.arm, study.outcomes
             for name, made in estimators.items():

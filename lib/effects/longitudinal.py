@@ -159,7 +159,7 @@ class Panel:
                         what = what.loc[now.index]  # by subject, as simulators do
                     what = np.broadcast_to(np.asarray(what, dtype=object), len(last))
                 said[name].append(levels.get_indexer(what))
-                check(not (said[name][-1] < 0).any(), f"regime {name!r} must name levels", what)
+                check_names(f"regime {name!r}: level", pd.unique(what), levels)
         histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
         vars(self).update(levels=levels, states=states, histories=histories)
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})

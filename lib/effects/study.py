@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lib.errors import InputError, check, check_known, check_names, check_once
-from lib.files import AnyPath, atomic_write, read_table, write_parquet
+from lib.files import ENDINGS, AnyPath, atomic_write, read_table, write_parquet
 
 #: What estimators learn from: covariates of n subjects, (n, p), and a number of each, (n,).
 Matrix: TypeAlias = NDArray[np.float64]
@@ -275,13 +275,13 @@ def read_study(
     rule = "a study is of one table or three, and all else goes by name, as estimators=['aipw']"
     check((control is None) == (treated is None), rule, 2)
     if control is None:
-        if not isinstance(observational, pd.DataFrame) and Path(observational).is_file():
-            observational = read_table(observational)  # once for all three
-        given = dict.fromkeys(TABLES, observational)
-        if not isinstance(observational, pd.DataFrame):
+        alone = isinstance(observational, pd.DataFrame) or Path(observational).suffix in ENDINGS
+        if alone or Path(observational).is_file():
+            given = dict.fromkeys(TABLES, read_table(observational))  # once for all three
+        else:
             paths = {field: Path(observational, f"{name}.parquet") for field, name in FILES.items()}
             given = {k: path for k, path in paths.items() if k in TABLES or path.exists()}
-    frames = {k: v if isinstance(v, pd.DataFrame) else read_table(v) for k, v in given.items()}
+    frames = {name: read_table(one) for name, one in given.items()}
     for name, whose in OF_SAME.items():
         if name in frames:
             check_subjects(name, frames[name], frames[whose])

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 import joblib
+import pandas as pd
 
 from lib import ROOT
 from lib.adult import load_adult
@@ -27,7 +28,7 @@ def fitted_simulator(
     specification: str = "income_scm_1.0",
     seed: int = 0,
     coupling: str = "gumbel",
-    table: AnyPath | None = None,
+    table: AnyPath | pd.DataFrame | None = None,
     seeded: Collection[str] | None = None,
 ) -> Simulator:
     """Return a fitted simulator; the fit of each mechanism is kept on disk and made once.
@@ -37,8 +38,8 @@ def fitted_simulator(
     specification : str
         The path of a YAML file, or a file of `data/specs` without its ending: `income_scm_1.0`,
         faithful to the published data, or `income_scm_1.1`, as its program shows that it was meant.
-    table : path-like, optional
-        A CSV or Parquet file with a column for each variable; Adult by default.
+    table : path-like or DataFrame, optional
+        A table with a column for each variable, or its CSV or Parquet file; Adult by default.
     seeded : collection of str, optional
         Variables whose fits follow the seed, by default all; the others are those of seed 0.
     """

@@ -11,7 +11,6 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,10 @@ from scipy.special import expit, ndtri
 
 from lib import ROOT
 from lib.effects.estimates import Estimate, estimate
-from lib.effects.estimator_files import labels
+from lib.effects.estimator_files import read_estimators
 from lib.effects.metrics import t_interval
 from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects, tempered
-from lib.errors import InputError, check, check_known, check_once, is_count, needed
+from lib.errors import InputError, check, check_known, check_once, is_count, is_number, needed
 from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
 from lib.noise import uniforms
@@ -132,7 +131,7 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
 
 def _numbers(rule: str, below: float = np.inf) -> tuple[str, Callable[[Any], bool]]:
     """Say which levels there are, in words, and what tells whether something is one."""
-    return rule, lambda level: isinstance(level, Real) and not level < 0 and level < below
+    return rule, lambda level: is_number(level) and 0 <= level < below
 
 
 def _counts(least: int) -> tuple[str, Callable[[Any], bool]]:
@@ -182,11 +181,10 @@ def stress_test(
     studies, rows = list(studies), []
     if any(study.truth is None for study in studies):
         raise InputError("a stress test needs true effects: draw its studies with repeats")
-    estimators = list(labels(STRESS_GRIDS) if estimators is None else estimators)
-    options: dict[str, Any] = {"grids": STRESS_GRIDS, "progress": progress, "scored": False}
+    made = read_estimators(STRESS_GRIDS, estimators, scored=False)
     for level, (k, study) in itertools.product(levels, enumerate(studies)):
         hard = harder(study, level)
-        for name, found in estimate(hard, estimators, **options).items():
+        for name, found in estimate(hard, made, progress=progress).items():
             rows.append((stress, level, k, name, *_marks(needed("truth", hard.truth), found)))
     columns = ["stress", "level", "study", "estimator", "error", "absolute error", "R²"]
     return pd.DataFrame(rows, columns=columns)

@@ -89,6 +89,7 @@ class Simulator(BaseEstimator):
         stands in for :meth:`Mechanism.fit`, to keep what it returns, for example.
         """
         check_known("coupling", self.coupling, COUPLINGS)
+        check_count("seed", seed, least=0)
         check(len(table) > 0, "the table must have rows", len(table))
         check_once("column of the table", table)
         model = self.specification

@@ -12,6 +12,7 @@ import pytest
 from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.linear import Question, by_algebra, by_paths, linear_world, noise, prompts, questions
 from lib.ccr.linear_reader import read_volume
+from lib.errors import InputError
 
 ARMS = [Chain([2]), Chain([3, 3]), Chain([2, 4, 2], "wheel")]
 
@@ -57,12 +58,13 @@ def test_nothing_is_not_minus_zero():
     assert effect == 0 and not np.signbit(effect)
 
 
+@pytest.mark.parametrize("wording", range(3))
 @pytest.mark.parametrize("seed", range(6))
-def test_three_oracles_agree_to_the_last_digit(seed):
+def test_three_oracles_agree_to_the_last_digit(seed, wording):
     arms = [Chain([2])] * (seed % 2) + [Chain([3, 2], KINDS[seed % 2]), Chain([4, 3])][
         : 1 + seed % 3
     ]
-    algebra, paths, reader = three_answers(linear_world(arms, seed=seed))
+    algebra, paths, reader = three_answers(linear_world(arms, seed=seed, wording=wording))
     assert (algebra == paths).all()
     assert (algebra == reader).all()
     assert (np.round(algebra, 2) == algebra).all(), "two decimals at most"
@@ -85,9 +87,12 @@ def test_an_error_along_paths_is_found_by_both_others(world):
         assert 0.1 < (algebra != paths).mean() < 1
 
 
-def test_an_error_in_the_text_is_found_by_both_others(world):
+@pytest.mark.parametrize("wording", range(3))
+def test_an_error_in_the_text_is_found_by_both_others(wording):
+    world = linear_world(ARMS, seed=3, wording=wording)
+
     def retold(text):
-        return re.sub(r"(?<=; )-?[\d.]+(?= times)", "7", text, count=1)
+        return re.sub(r"(; |add |[+-] )-?[\d.]+(?= times| v\()", r"\g<1>7", text, count=1)
 
     algebra, paths, reader = three_answers(world, retold=retold)
     assert (algebra == paths).all()
@@ -149,7 +154,19 @@ def test_weights_are_as_promised():
     assert inner == {-3, -2, 2, 3}
 
 
-def test_a_prompt_of_every_kind_reads_well(world):
+def test_a_wording_is_one_of_three_and_changes_the_words_alone():
+    worlds = [linear_world(ARMS, seed=3, wording=wording) for wording in range(3)]
+    told = [list(prompts(world, 1)) for world in worlds]
+    assert len({tuple((one["question"], one["answer"]) for one in some) for some in told}) == 1
+    for same in zip(*told, strict=True):
+        assert len({one["context"] for one in same}) == len({one["text"] for one in same}) == 3
+    with pytest.raises(InputError, match="wording 3 is unknown: expected one of 0, 1, 2"):
+        linear_world(ARMS, wording=3)
+
+
+@pytest.mark.parametrize("wording", range(3))
+def test_a_prompt_of_every_kind_reads_well(wording):
+    world = linear_world(ARMS, seed=3, wording=wording)
     texts = {one["question"].kind: one["text"] for one in prompts(world, 1)}
     assert len(texts) == 6
     for prompt in prompts(world, 1):

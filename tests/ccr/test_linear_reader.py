@@ -101,6 +101,121 @@ def test_a_fact_that_is_missing_or_told_too_late_is_refused(old, new):
         )
 
 
+# The same cell as instructions and as equations, and each kind of question with its answer.
+INSTRUCTIONS = (
+    "In one kind of cell, the transcripts bear the names of people. Every transcript has its own "
+    "enzyme, and all volumes are counted in picolitres (pL) from those of a resting cell, so that "
+    "they may be negative. To find the volume of Ana, take that of its own enzyme. To find the "
+    "volume of Bo-Li, take that of its own enzyme, add -2 times the volume of Ana. To find the "
+    "volume of Cy, take that of its own enzyme, add 0.5 times the volume of Ana, add 1.5 times the "
+    "volume of Bo-Li. There are no other influences.\n\nAna has an enzyme of 3 pL. Bo-Li has an "
+    "enzyme of -1 pL. Cy has an enzyme of 0 pL."
+)
+EQUATIONS = (
+    "Here is a model of one kind of cell. For a transcript X, v(X) is its volume and e(X) that of "
+    "its own enzyme, both in picolitres (pL) and counted from a resting cell, so that they may be "
+    "negative. Nothing has any influence but what the equations name.\n\nv(Ana) = e(Ana)\n"
+    "v(Bo-Li) = e(Bo-Li) - 2 v(Ana)\nv(Cy) = e(Cy) + 0.5 v(Ana) + 1.5 v(Bo-Li)\n\n"
+    "The enzymes of this cell, in pL: Ana 3, Bo-Li -1, Cy 0."
+)
+MAKES = "Somebody makes the volume of Ana larger by 1 pL, against its rule, and "
+ADDS = "How much does this add to the volume of Cy?"
+RAISED = "An intervention raises v(Ana) by 1, whatever its equation says, and "
+BY = "By how much does v(Cy) change?"
+OTHER_WORDINGS = [
+    (INSTRUCTIONS, f"{MAKES}every other volume still follows its own. {ADDS}", 0.5 - 3),
+    (INSTRUCTIONS, f"{MAKES}keeps every other volume but that of Cy as it is. {ADDS}", 0.5),
+    (
+        INSTRUCTIONS,
+        "Somebody keeps Ana as it is, but gives Bo-Li the volume that it would have if Ana were "
+        f"larger by 1 pL, and every other volume still follows its rule. {ADDS}",
+        -3,
+    ),
+    (INSTRUCTIONS, "Which volume does Cy have in this cell?", -9),
+    (
+        INSTRUCTIONS,
+        "Somebody sets the volume of Bo-Li to 2 pL, against its rule. The enzymes stay as told, "
+        "and every other volume still follows its rule. Which volume does Cy have then?",
+        4.5,
+    ),
+    (
+        INSTRUCTIONS.replace("an enzyme of 0", "a volume of -8")
+        .replace("an enzyme of -1", "a volume of -7")
+        .replace("an enzyme", "a volume"),
+        "Imagine that somebody had set the volume of Ana to 0 pL in this very cell, against its "
+        "rule. Which volume would Cy have had?",
+        -0.5,
+    ),
+    (EQUATIONS, f"{RAISED}all other equations hold. {BY}", 0.5 - 3),
+    (EQUATIONS, f"{RAISED}holds all other volumes but v(Cy) where they are. {BY}", 0.5),
+    (
+        EQUATIONS,
+        "An intervention leaves v(Ana) where it is and sets v(Bo-Li) to what it would be if v(Ana) "
+        f"were larger by 1, and all other equations hold. {BY}",
+        -3,
+    ),
+    (EQUATIONS, "What is v(Cy) in this cell?", -9),
+    (
+        EQUATIONS,
+        "An intervention sets v(Bo-Li) to 2, whatever its equation says, while every enzyme stays "
+        "as told and all other equations hold. What is v(Cy) then?",
+        4.5,
+    ),
+    (
+        EQUATIONS.replace("The enzymes", "The volumes").replace(
+            "Bo-Li -1, Cy 0", "Bo-Li -7, Cy -8"
+        ),
+        "Had an intervention set v(Ana) to 0 in this very cell, whatever its equation says, what "
+        "would v(Cy) have been?",
+        -0.5,
+    ),
+]
+
+
+@pytest.mark.parametrize(("context", "question", "answer"), OTHER_WORDINGS)
+def test_other_wordings_have_the_same_answers(context, question, answer):
+    assert read_volume(context, question + SUFFIX) == answer
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("There are no other", "There are a few other"),
+        ("add -2 times", "add -2 or 3 times"),
+        ("Bo-Li has an enzyme", "Ana has an enzyme"),
+        ("Bo-Li has an enzyme", "Bo-Li has a volume"),
+        ("To find the volume of Bo-Li", "To find the volume of Ana"),
+        (" 3 pL.", " 3 mL."),
+        ("e(Bo-Li) - 2", "e(Ana) - 2"),
+        ("- 2 v(Ana)", "- 2 e(Ana)"),
+        ("- 2 v(Ana)", "-2 v(Ana)"),
+        ("v(Bo-Li) = e(Bo-Li)", "v(Ana) = e(Ana)"),
+        ("Bo-Li -1", "Ana -1"),
+        ("Cy 0.", "Cy 0. It is late."),
+    ],
+)
+def test_what_is_not_known_of_other_wordings_is_refused(old, new):
+    asked = {INSTRUCTIONS: "Which volume does Cy have", EQUATIONS: "What is v(Cy)"}
+    told = [context for context in asked if old in context]
+    for context in told:
+        with pytest.raises(InputError, match="every sentence must be known"):
+            read_volume(context.replace(old, new, 1), f"{asked[context]} in this cell?{SUFFIX}")
+    assert len(told) == 1
+
+
+def test_questions_of_another_wording_are_refused():
+    with pytest.raises(InputError, match="every sentence must be known"):
+        read_volume(EQUATIONS, f"Which volume does Cy have in this cell?{SUFFIX}")
+
+
+@pytest.mark.parametrize("node", ["Dan", "Bo"])
+def test_paths_through_somebody_unknown_are_refused(node):
+    for context, question, _ in OTHER_WORDINGS:
+        if "larger by 1" in question and "Bo-Li" in question:
+            with pytest.raises(InputError, match="the prompt cannot be read"):
+                read_volume(context, question.replace("Bo-Li", node) + SUFFIX)
+
+
 @pytest.mark.parametrize("question", ["What is the volume of Cy?", "Is Cy high?", CHANGE])
 def test_other_questions_are_refused(question):
     with pytest.raises(InputError, match="every sentence must be known"):

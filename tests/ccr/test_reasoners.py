@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from lib.ccr import generate
+from lib.ccr.answers import checked
 from lib.ccr.questions import UNKNOWN
 from lib.ccr.reasoners import REASONERS, WITHHELD_REASONERS, noisy
 from lib.ccr.tasks import Tasks
@@ -137,3 +138,10 @@ def test_assuming_is_right_where_what_is_untold_is_indeed_false(withheld):
         for answers, one in zip(grid, task.asks, strict=True):
             if one.kind == "abduction":
                 assert (answers == values[one.claims[0].node]).all()
+
+
+def test_what_cannot_be_known_is_no_answer_where_every_fact_is_told():
+    told = generate("candy_party", [3], n_samples=3)
+    grids = WITHHELD_REASONERS["always says it cannot be known"].answers(told)
+    with pytest.raises(InputError, match="an answer must be"):
+        checked(told, grids)

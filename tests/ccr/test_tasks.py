@@ -410,7 +410,14 @@ def test_wordings_take_turns_if_asked_for():
         ({"first_task": -1}, "first_task must be a whole number of at least 0: found -1"),
         ({"seed": -1}, "seed must be a whole number of at least 0: found -1"),
         ({"least_pns": 1.0}, "least_pns must be at least 0 and below 1: found 1.0"),
+        ({"least_pns": "a"}, "least_pns must be at least 0 and below 1: found 'a'"),
         ({"balance": 0.5}, "balance must be at least 0 and below 0.5: found 0.5"),
+        ({"balance": None}, "balance must be at least 0 and below 0.5: found None"),
+        ({"probabilities": ["a"]}, "probabilities must list numbers between 0 and 1: found ['a']"),
+        ({"asides": "no"}, "asides must be True or False: found 'no'"),
+        ({"only_changed": None}, "only_changed must be True or False: found None"),
+        ({"n_per_bcc": {3, 4}}, "n_per_bcc must list the nodes of each component: found {3, 4}"),
+        ({"bcc_types": {"cycle"}}, "bcc_types must have one kind a component, 3: found 0"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(arguments, message):
@@ -570,6 +577,7 @@ def test_tasks_of_which_nothing_is_asked_at_all_are_written(tmp_path):
         ),
         ({"unknown": 0.3}, "unknown must lie between 0 and 1, and withheld be above 0: found 0.3"),
         ({"unknown": 2, "withheld": 0.3}, "unknown must lie between 0 and 1, and withheld be"),
+        ({"unknown": "a", "withheld": 0.3}, "unknown must lie between 0 and 1, and withheld be"),
         (
             {"unknown": 0.5, "withheld": 0.3, "only_changed": True},
             "with only_changed, which keeps what can be inferred, unknown must be 0: found 0.5",

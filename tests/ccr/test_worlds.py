@@ -93,3 +93,10 @@ def test_an_impossible_world_is_refused(operators, probabilities, message):
 def test_unknown_causal_functions_are_refused():
     with pytest.raises(InputError, match="causal_functions 'nand' is unknown: expected one of and"):
         random_world(CHAIN, "nand", 0, "a world")
+
+
+@pytest.mark.parametrize("node", [2, -1, "1"])
+def test_an_intervention_on_no_node_is_refused(node):
+    world = World(Chain([2]), ["and", "or"], [0.5, 0.5])
+    with pytest.raises(InputError, match=f"do: node {node!r} is unknown: expected one of 0, 1"):
+        world.values(np.zeros((2, 1), dtype=bool), do={node: True})

@@ -450,11 +450,21 @@ def test_an_experiment_is_repeated_from_its_file(tables):
         ({"selection": "best"}, "selection 'best' is unknown: expected one of grid, random"),
         ({"n_settings": 0}, "n_settings must be a whole number of at least 1: found 0"),
         ({"estimators": ["ipw-true"]}, "'ipw-true' needs the true propensities"),
+        (
+            {"estimators": {"mine": SLearner(Ridge())}, "selection": "random"},
+            "with estimators that are made, argument 'selection' is unknown: expected one of grids",
+        ),
     ],
 )
 def test_what_is_refused(tables, options, message):
     with pytest.raises(InputError, match=message):
         benchmark(*tables, **(OPTIONS | options))
+
+
+@pytest.mark.parametrize("studies", [3, None])
+def test_what_is_no_study_is_refused(studies):
+    with pytest.raises(InputError, match=f"of three tables: found {studies}"):
+        benchmark(studies)
 
 
 def test_estimators_of_a_file_of_ones_own_are_all_of_it(tables):

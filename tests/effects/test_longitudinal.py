@@ -356,7 +356,10 @@ def test_rules_and_sequences_say_what_to_do():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"regimes": {"never": "no", "other": "perhaps"}}, "regime 'other' must name levels"),
+        (
+            {"regimes": {"never": "no", "other": "perhaps"}},
+            "regime 'other': level 'perhaps' is unknown: expected one of",
+        ),
         ({"regimes": {"a": "no", "b": lambda now, before: now["pay"]}}, "regime 'b' at step 1"),
         (
             {"regimes": {"a": "no", "b": ["no"]}},

@@ -506,3 +506,8 @@ def test_a_constant_covariate_whose_mean_is_rounded_has_no_spread(tables):
     assert np.full(3, 0.1).std() > 0  # of nothing but rounding
     study = read((seen, *(table.assign(age=5.1) for table in others)))
     assert study.test_covariates["age"].tolist() == pytest.approx([5] * 4)
+
+
+def test_a_file_that_is_not_there_is_no_folder(tmp_path):
+    with pytest.raises(InputError, match=r"seen\.csv does not exist"):
+        read_study(tmp_path / "seen.csv")

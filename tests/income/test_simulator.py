@@ -308,6 +308,17 @@ def test_a_table_of_another_kind_is_refused(tmp_path):
         fitted_simulator(table=tmp_path / "people.xls")
 
 
+def test_a_table_may_be_a_frame(tmp_path):
+    table = pd.DataFrame({"age": [30.0, 40.0, 50.0]})
+    path = tmp_path / "ages.yml"
+    path.write_text("variables:\n  age: {sampler: gaussian}\n")
+    table.to_csv(tmp_path / "table.csv", index=False)
+    of_frame, of_file = (
+        fitted_simulator(path, table=one) for one in (table, tmp_path / "table.csv")
+    )
+    assert of_frame.sample(20).equals(of_file.sample(20))
+
+
 def test_every_column_has_a_value(world):
     assert not world.isna().any().any()
     assert isinstance(world["studies"].dtype, pd.CategoricalDtype)

@@ -714,6 +714,13 @@ def test_a_doubled_column_of_the_table_is_refused():
         Simulator(Specification({"age": {"sampler": "gaussian"}})).fit(table)
 
 
+@pytest.mark.parametrize("seed", [None, -1, "a", True])
+def test_a_seed_that_is_none_is_refused_before_anything_is_fitted(seed):
+    table = pd.DataFrame({"age": [20.0, 30.0]})
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
+        Simulator(Specification({"age": {"sampler": "gaussian"}})).fit(table, seed)
+
+
 class Reads(Mechanism):
     """Reads the levels of its parent."""
 
