@@ -4,7 +4,9 @@ References
 ----------
 .. [1] Stefanski, L. A. and Boos, D. D. (2002). The calculus of M-estimation. The American
    Statistician 56(1).
-.. [2] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
+.. [2] MacKinnon, J. G. and White, H. (1985). Some heteroskedasticity-consistent covariance matrix
+   estimators with improved finite sample properties. Journal of Econometrics 29(3).
+.. [3] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -37,7 +39,13 @@ NORMAL = ndtri(0.975)
 
 
 def influence(
-    model: Learner, fitted: Vector, features: Matrix, target: Vector, weights: Vector | float = 1.0
+    model: Learner,
+    fitted: Vector,
+    features: Matrix,
+    target: Vector,
+    weights: Vector | float = 1.0,
+    *,
+    left_out: bool = False,
 ) -> Matrix | None:
     r"""Return by how much n subjects move each coefficient, (n, p + 1), the intercept's last.
 
@@ -49,7 +57,9 @@ def influence(
         w_i x_i (y_i - \hat y_i),
 
     with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
-    The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich.
+    The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich. If each
+    residual is that of a model with its subject `left_out`, larger by :math:`1 / (1 - h_i)` with
+    the leverage :math:`h_i = w_i v_i x_i^\top (\dots)^{-1} x_i`, it is HC3 [2]_.
     """
     other = any(np.any(getattr(model, name, None)) for name in OTHERWISE)
     if other or not (isinstance(model, LINEAR) and model.fit_intercept):
@@ -60,19 +70,27 @@ def influence(
     design = np.column_stack([features, np.ones(len(fitted))])
     penalties = np.diag([penalty] * (design.shape[1] - 1) + [0.0])
     curved = (weights * curvature * design.T).T
-    scores = (weights * (target - fitted) * design.T).T
-    return scores @ np.linalg.pinv(design.T @ curved + penalties)
+    inverse = np.linalg.pinv(design.T @ curved + penalties)
+    residuals = target - fitted
+    if left_out:
+        leverage = ((curved @ inverse) * design).sum(axis=1)
+        # At 1, a residual is a matter of rounding.
+        residuals = residuals / (1 - np.minimum(leverage, 0.999))
+    return (weights * residuals * design.T).T @ inverse
 
 
 def covariance(*fits: tuple[Any, ...]) -> Matrix | None:
-    """Return the summed covariance of the coefficients of searches fitted to different subjects."""
-    found = [influence(one.best_estimator_, one.predict(data[0]), *data) for one, *data in fits]
+    """Return the summed covariance (HC3) of coefficients of searches fitted to other subjects."""
+    found = [
+        influence(one.best_estimator_, one.predict(features), features, *others, left_out=True)
+        for one, features, *others in fits
+    ]
     known = [phi.T @ phi for phi in found if phi is not None]
     return sum(known, np.zeros(())) if len(known) == len(found) else None
 
 
 class Bootstrap(BaseEstimator):
-    r"""Intervals of an estimator of the book by the bootstrap [2]_, :math:`\hat\tau \pm 1.96\,s`.
+    r"""Intervals of an estimator of the book by the bootstrap [3]_, :math:`\hat\tau \pm 1.96\,s`.
 
     `s` is the standard deviation over resamples. Settings are chosen once, on the whole sample, so
     that intervals leave out the chance of that choice.

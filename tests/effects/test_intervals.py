@@ -15,6 +15,7 @@ from sklearn.linear_model import (
     LogisticRegressionCV,
     Ridge,
 )
+from statsmodels.regression.linear_model import WLS
 
 from lib import cache
 from lib.effects import Study, estimate, evaluate
@@ -33,7 +34,7 @@ from lib.effects.estimators import (
     TruePropensityWeighting,
     XLearner,
 )
-from lib.effects.intervals import NORMAL, Bootstrap, influence, lotteries
+from lib.effects.intervals import NORMAL, Bootstrap, covariance, influence, lotteries
 from lib.effects.learners import Search
 from lib.errors import InputError
 
@@ -119,11 +120,32 @@ def test_linear_effects_have_the_errors_of_their_coefficients(estimator):
     lower, upper = fitted.effect_interval(at)
     np.testing.assert_allclose((lower + upper) / 2, fitted.effect(at))
     expected = jackknife(estimator, *data, lambda found: found.effect(at))
-    np.testing.assert_allclose(upper - lower, 2 * NORMAL * expected, rtol=0.05)
+    np.testing.assert_allclose(upper - lower, 2 * NORMAL * expected, rtol=0.02)
     ends = fitted.average_interval(data[0])
     assert sum(ends) / 2 == pytest.approx(fitted.effect(data[0]).mean())
     middle = fitted.effect_interval(data[0].mean(axis=0, keepdims=True))
     np.testing.assert_allclose(ends, np.ravel(middle))
+
+
+def test_the_sandwich_is_hc3_of_statsmodels():
+    covariates, _, outcome = world(40)
+    weights = np.random.default_rng(3).uniform(0.2, 3, 40)
+    weighted = LinearRegression().fit(covariates, outcome, weights)
+    plain = LinearRegression().fit(covariates, outcome)
+    design = np.column_stack([covariates, np.ones(40)])
+    for model, w in ((plain, None), (weighted, weights)):
+        search = Search(model)
+        search.best_estimator_ = model
+        given = (search, covariates, outcome, *([] if w is None else [w]))
+        theirs = WLS(outcome, design, np.ones(40) if w is None else w).fit(cov_type="HC3")
+        np.testing.assert_allclose(covariance(given), theirs.cov_params(), rtol=1e-9)
+
+
+def test_somebody_alone_in_a_level_leaves_the_sandwich_finite():
+    covariates, _, outcome = world(40)
+    alone = np.column_stack([covariates, np.arange(40) == 7])
+    search = Search(LinearRegression()).fit(alone, outcome)
+    assert np.isfinite(covariance((search, alone, outcome))).all()
 
 
 def test_what_is_not_linear_says_nothing():
