@@ -134,10 +134,7 @@ def reading(path: AnyPath) -> Iterator[None]:
 
 
 def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
-    """Read a CSV or Parquet file, by its ending; each column must have a name of its own.
-
-    A table that is one already is returned as it is.
-    """
+    """Read a CSV or Parquet file, by its ending, with a name for each column; or take a table."""
     if isinstance(path, pd.DataFrame):
         return path
     path = Path(path)

@@ -180,7 +180,6 @@ def checked(
 
 
 def _check_rules(what: str, meaning: str, value: Any) -> None:
-    """Refuse a value that breaks a rule of its meaning."""
     several, number = value if isinstance(value, list) else [value], r"(\d[\d_]*(?:\.\d+)?)"
     if re.search("one or more|all different", meaning):
         check(bool(several), f"{what} must have an entry", value)

@@ -336,7 +336,7 @@ def _dynamic_dml(panel: Panel) -> Gains:
     rare = len(here) < 2 or (panel.taken[..., None] == here).sum(axis=0).min() < RARE
     if rare or not (names := panel.static_regimes()):
         return {}
-    models = {"model_y": "ridge", "model_t": "lr"}
+    models = {"model_y": "ridge", "model_t": "lr", "model_t__max_iter": 1_000}
     model = adapted("econml.panel.dml:DynamicDML", models, given=("groups",)).estimator
     seen = {"W": np.hstack(panel.states).reshape(n * k, -1), "groups": np.arange(n).repeat(k)}
     model.fit(panel.outcomes.repeat(k), panel.taken.ravel(), **seen)
