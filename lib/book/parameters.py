@@ -180,15 +180,18 @@ def checked(
 
 
 def _check_rules(what: str, meaning: str, value: Any) -> None:
-    several, number = value if isinstance(value, list) else [value], r"(\d[\d_]*(?:\.\d+)?)"
+    several = value if isinstance(value, list | tuple) else [value]
+    # Not a part of one that is written otherwise, as 1,000, 1e-6 or 5 %.
+    number = r"(-?\d[\d_]*(?:\.\d+)?)(?![\w,.-]*\d|e|[ \u202f]?[\d%])"
     if re.search("one or more|all different", meaning):
         check(bool(several), f"{what} must have an entry", value)
     if "all different" in meaning:
-        check_once(f"entry of {what}", several)
+        check_once(f"entry of {what}", map(str, several))
     stated = re.sub(rf"\bfrom {number} to {number}", r"at least \1, at most \2", meaning)
-    for words, bound in re.findall(rf"\b({'|'.join(BOUNDS)}) {number}", stated):
+    rules = rf"(?<!not )(?<!never )\b({'|'.join(BOUNDS)}) {number}"
+    for words, bound in re.findall(rules, stated, re.IGNORECASE):
         for one in (one for one in several if isinstance(one, int | float)):
-            check(BOUNDS[words](one, float(bound)), f"{what} must be {words} {bound}", one)
+            check(BOUNDS[words.lower()](one, float(bound)), f"{what} must be {words} {bound}", one)
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:

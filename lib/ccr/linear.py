@@ -10,6 +10,7 @@ so effects multiply along a path and add over paths. Weights out of the root and
 one decimal; all others are whole, as is the noise. So no answer has more than two decimals.
 """
 
+import functools
 import itertools
 import math
 from collections import namedtuple
@@ -20,6 +21,7 @@ from typing import Any
 import jinja2
 import networkx as nx
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from lib import ROOT
 from lib.ccr.graphs import Chain
@@ -41,7 +43,7 @@ def linear_world(
 ) -> nx.DiGraph:
     """Draw a world, whose attribute `arms` lists the nodes of every arm between root and leaf.
 
-    It is told as sentences, as instructions or, with `wording` 2, as equations.
+    It is told as sentences (`wording` 0), as instructions (1) or as equations (2).
 
     Examples
     --------
@@ -107,9 +109,11 @@ def by_algebra(world: nx.DiGraph, question: Question, noise: np.ndarray) -> np.n
     place = {node: i for i, node in enumerate(world)}
     y, x = place[question.effect], place.get(question.cause)
     weights, unit = nx.to_numpy_array(world).T, np.eye(len(world))
-    total = np.linalg.inv(unit - weights)
+    # A cause stands before its effects: no step of this is more than a sum of products.
+    solved = functools.partial(solve_triangular, b=unit, lower=True, unit_diagonal=True)
+    total = solved(unit - weights)
     weights[[place[node] for node in question.through]] = 0
-    past = np.linalg.inv(unit - weights)
+    past = solved(unit - weights)
     if question.kind in EFFECTS:
         found = (total - past if question.kind == "through" else past)[y, x]
     else:

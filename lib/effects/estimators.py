@@ -79,7 +79,7 @@ class EffectEstimator(BaseEstimator):
         """Fit to covariates (n, p), treatment (n,) of zeros and ones, and outcome (n,)."""
         data = [np.asarray(each, dtype=float) for each in (covariates, treatment, outcome)]
         found = np.unique(data[1]).tolist()
-        check({0, 1}.issuperset(found), "the treatment must be of zeros and ones", found)
+        check(found == [0, 1], "the treatment must be of zeros and ones", found)
         self._fit(*data)
         return self
 

@@ -9,6 +9,7 @@ References
 .. [3] Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapter 13.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Self
@@ -112,7 +113,10 @@ class Bootstrap(BaseEstimator):
         self.__dict__.update(own)
         # As `estimate` does: a class of one's own says neither this nor what follows.
         chosen = getattr(fitted, "settled", lambda: self.estimator)()
-        draws = (rng.integers(n, size=n) for _ in range(self.n_resamples))
+        # One that lacks an arm is drawn again.
+        drawn = (rng.integers(n, size=n) for _ in itertools.count())
+        both = (rows for rows in drawn if {*data[1][rows]} == {*data[1]})
+        draws = itertools.islice(both, self.n_resamples)
         self.resampled_ = [clone(chosen).fit(*(each[rows] for each in data)) for rows in draws]
         return self
 

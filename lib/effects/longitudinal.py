@@ -47,7 +47,7 @@ from threadpoolctl import threadpool_limits
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
 from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector, check_finite
-from lib.errors import check, check_known, check_names, told
+from lib.errors import check, check_known, check_names, one_of, told
 
 #: What a regime is worth, and by how much each subject moves that.
 Worth: TypeAlias = tuple[float, Vector]
@@ -159,7 +159,8 @@ class Panel:
                         what = what.loc[now.index]  # by subject, as simulators do
                     what = np.broadcast_to(np.asarray(what, dtype=object), len(last))
                 said[name].append(levels.get_indexer(what))
-                check_names(f"regime {name!r}: level", pd.unique(what), levels)
+                odd = what[said[name][-1] < 0].tolist()
+                check(not odd, f"regime {name!r} must name levels: {one_of(levels)}", odd[:3])
         histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
         vars(self).update(levels=levels, states=states, histories=histories)
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})

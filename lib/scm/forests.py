@@ -12,6 +12,8 @@ References
    ensembles of regression trees. SIGIR '15.
 """
 
+import contextlib
+import functools
 from typing import Any
 
 import numba
@@ -88,11 +90,18 @@ class Forest:
 
 
 def _compiled(loops: Any) -> Any:
-    """Compile loops when they are called first, and keep that on disk where this can be."""
-    try:
-        return numba.njit(nogil=True, cache=True)(loops)
-    except RuntimeError:  # no folder can be written
-        return numba.njit(nogil=True)(loops)
+    # When they are called first; and that is kept on disk where this can be.
+    plain = kept = numba.njit(nogil=True)(loops)
+    with contextlib.suppress(RuntimeError):  # no folder can be written
+        kept = numba.njit(nogil=True, cache=True)(loops)
+
+    @functools.wraps(loops)
+    def call(*arguments: Any) -> Any:
+        with contextlib.suppress(Exception):  # what is kept may be damaged, or the disk be full
+            return kept(*arguments)
+        return plain(*arguments)
+
+    return call
 
 
 @_compiled

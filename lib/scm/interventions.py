@@ -6,9 +6,10 @@ key ``range(1, 4)`` stands for several steps. What is done is one of
 
 - a constant: a number, or a level;
 - a value per subject: an array, or a Series indexed by subject;
-- a rule (a dynamic policy): a function of two data frames, the values of the
-  current step so far, among them the one the variable would have had, and those of the
-  previous step; with a third argument that has no default it also gets one uniform a subject;
+- a rule (a dynamic policy), which decides for each subject alone: a function of two data frames of
+  some subjects, the values of the current step so far, among them the one the variable would have
+  had, and those of the previous step; with a third argument that has no default it also gets one
+  uniform a subject;
 - a :class:`StochasticPolicy`: a distribution over levels;
 - another world, as :meth:`~lib.scm.simulator.Simulator.sample` returned it: the
   variable takes the values it had there (nested counterfactuals).
@@ -153,6 +154,8 @@ class World:
         levels, place = self.kinds[variable], f"do: {variable!r} at step {step}"
         met = step in self.steps and not isinstance(step, bool)
         check(met, f"{place}: the steps simulated are {self.steps[0]} to {self.steps[-1]}", step)
+        rule = f"{place}: a mapping is not done; a distribution is a StochasticPolicy"
+        check(not isinstance(action, Mapping), rule, action)
         if isinstance(action, StochasticPolicy):
             rule = f"{place}: a StochasticPolicy needs levels, and numbers a rule with noise"
             check(levels is not None, rule, "numbers")

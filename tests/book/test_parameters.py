@@ -277,6 +277,40 @@ def test_a_meaning_may_state_bounds(line, cases):
         assert str(refusal.value) == f"parameter {name!r} must be {rule}: found {value}"
 
 
+@pytest.mark.parametrize(
+    "meaning",
+    [
+        "at most 1,000",
+        "at most 1 000",
+        "at most 1\u202f000",
+        "above 1e-6",
+        "at least 5 %",
+        "not below 2_000",
+        "never above 10",
+        "at least as many as n",
+    ],
+)
+def test_what_is_written_otherwise_is_no_rule(meaning):
+    parameters = read_parameters(f"n: float = 0.5  # of people, {meaning}")
+    for value in (-3.0, 0.25, 700.0):
+        assert checked(parameters, {"n": value})["n"] == value
+
+
+@pytest.mark.parametrize(("meaning", "wrong"), [("from -1 to 1", -2), ("At least -1.5", -1.6)])
+def test_bounds_may_be_negative(meaning, wrong):
+    parameters = read_parameters(f"n: float = 0.5  # {meaning}")
+    assert checked(parameters, {"n": -1.0})["n"] == -1
+    with pytest.raises(InputError, match=f"must be [Aa]t least -1.*: found {wrong}"):
+        checked(parameters, {"n": wrong})
+
+
+def test_lists_in_a_list_may_have_to_differ():
+    parameters = read_parameters("n: list[list[int]] = [[3]]  # all different")
+    assert checked(parameters, {"n": [[3], [4]]})["n"] == [[3], [4]]
+    with pytest.raises(InputError, match=r"each entry of parameter 'n' may be given once"):
+        checked(parameters, {"n": [[4], [3], [4]]})
+
+
 def test_bounds_hold_for_each_number_of_a_list():
     parameters = read_parameters('n: list[int | str] = [1, "all"]  # from 1 to 5, or all')
     assert checked(parameters, {"n": [5, "none", 1]})["n"] == [5, "none", 1]

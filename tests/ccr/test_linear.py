@@ -174,3 +174,15 @@ def test_a_prompt_of_every_kind_reads_well(wording):
         assert "  " not in whole
         assert not re.search(r" [.,;:?]|None|\(\)|-0 |\{|\}", whole)
         assert prompt["text"].endswith("? Answer with one number, in pL.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_components_have_exact_answers(kind):
+    """Where effects are in the millions, an inverse by elimination has lost their last digits."""
+    algebra, paths, reader = three_answers(linear_world([Chain([15], kind)], seed=1))
+    assert (algebra == paths).all() and (algebra == reader).all()
+    world = linear_world([Chain([26], kind)], seed=1)
+    told = list(prompts(world, 1))
+    assert [one["answer"] for one in told] == [
+        read_volume(one["context"], one["text"]) for one in told
+    ]

@@ -375,3 +375,20 @@ def test_a_class_of_ones_own_is_resampled_as_it_is():
     made = Bootstrap(Difference(), 50).fit(*world(400))
     assert made.takes_missing()
     assert len({one.ate_ for one in made.resampled_}) == 50
+
+
+@pytest.mark.parametrize("estimator", [Matching(), TLearner(OLS, OLS)], ids=str)
+def test_a_resample_that_lacks_an_arm_is_drawn_again(estimator):
+    rng = np.random.default_rng(0)
+    few = np.arange(60) % 20 == 0  # three of the sixty: one resample in twenty has none
+    fitted = Bootstrap(estimator, 100).fit(rng.normal(size=(60, 2)), few, rng.normal(size=60))
+    assert len(fitted.resampled_) == 100
+    assert np.isfinite(fitted.average_interval(np.zeros((1, 2)))).all()
+
+
+@pytest.mark.parametrize("arm", [0, 1])
+def test_one_arm_alone_is_refused(arm):
+    data = np.zeros((9, 2)), np.full(9, arm), np.arange(9)
+    for estimator in (Matching(), SLearner(OLS), Bootstrap(SLearner(OLS))):
+        with pytest.raises(InputError, match="the treatment must be of zeros and ones"):
+            estimator.fit(*data)

@@ -358,7 +358,11 @@ def test_rules_and_sequences_say_what_to_do():
     [
         (
             {"regimes": {"never": "no", "other": "perhaps"}},
-            "regime 'other': level 'perhaps' is unknown: expected one of",
+            "regime 'other' must name levels: expected one of",
+        ),
+        (
+            {"regimes": {"never": "no", "rule": lambda now, before: now["job"] == "cook"}},
+            "regime 'rule' must name levels: expected one of",
         ),
         ({"regimes": {"a": "no", "b": lambda now, before: now["pay"]}}, "regime 'b' at step 1"),
         (

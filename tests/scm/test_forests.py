@@ -1,12 +1,16 @@
 """Forests are evaluated as scikit-learn does, to the last bit."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numba
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+from lib import ROOT
 from lib.scm import forests
 from lib.scm.forests import MOST_QUESTIONS, WORDS, Forest
 
@@ -90,18 +94,48 @@ def test_it_survives_a_copy_by_bytes():
 def test_loops_are_the_same_before_they_are_compiled(monkeypatch):
     forest, asked = Forest(fitted("levels")), rows(70)
     compiled = forest.means(asked)
-    monkeypatch.setattr(forests, "_sums", forests._sums.py_func)
+    monkeypatch.setattr(forests, "_sums", forests._sums.__wrapped__)
     assert (forest.means(asked) == compiled).all()
 
 
-def test_where_no_folder_can_be_written_loops_are_compiled_all_the_same(monkeypatch):
-    asked = []
-
+@pytest.mark.parametrize(
+    ("made", "called"),
+    [
+        (RuntimeError("cannot cache function: no locator available"), None),
+        (None, EOFError("Ran out of input")),
+        (None, OSError(28, "No space left on device")),
+    ],
+    ids=repr,
+)
+def test_loops_are_compiled_all_the_same_where_nothing_can_be_kept(monkeypatch, made, called):
     def njit(cache=False, **options):
-        asked.append(cache)
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda loops: "compiled"
+        def compiled(loops):
+            return broken if cache else lambda number: -number
+
+        if cache and made:
+            raise made
+        return compiled
+
+    def broken(number):
+        raise called
 
     monkeypatch.setattr(numba, "njit", njit)
-    assert forests._compiled(abs) == "compiled" and asked == [True, False]
+    assert forests._compiled(abs)(3) == -3
+
+
+def test_what_is_kept_may_be_damaged(tmp_path):
+    """An empty index, as a loss of power may leave it, ends no computation."""
+    program = (
+        "import numpy as np; from sklearn.ensemble import RandomForestRegressor; "
+        "from lib.scm.forests import Forest; x = np.arange(200, dtype=np.float32)[:, None] % 9; "
+        "f = RandomForestRegressor(3, max_depth=3, random_state=0).fit(x, x[:, 0]); "
+        "print((Forest(f).means(x)[0] == f.predict(x)).all())"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    run = {"cwd": ROOT, "env": environment, "check": True, "capture_output": True, "text": True}
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", program], **run).stdout == "True\n"
+        indices = list(tmp_path.rglob("*.nbi"))
+        assert indices
+        for index in indices:
+            index.write_bytes(b"")

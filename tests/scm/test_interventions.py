@@ -293,6 +293,10 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ({"pay": np.ones((3, 2))}, "one value a subject is needed, in one dimension: found (3, 2)"),
         ({"pay": pd.Series([1.0, 2.0])}, "'pay' at step 0: no value is given for subject 2"),
         ({"pay": StochasticPolicy({"a": 1})}, "'pay' at step 0: a StochasticPolicy needs levels"),
+        (
+            {"job": {0: {"cook": 1.0}}},
+            "'job' at step 0: a mapping is not done; a distribution",
+        ),
         ({"job": StochasticPolicy({"king": 1})}, "'job' at step 0: level 'king' is unknown"),
         (
             {"job": StochasticPolicy(lambda now, before: {"king": 1})},
