@@ -2,7 +2,7 @@
 
 Run it from the project's folder::
 
-    .venv/bin/python benchmarks/training.py    # a minute
+    .venv/bin/python benchmarks/training.py    # two minutes
 
 A line of the table, which is written to `data/training.csv`, is a rung: its difficulty, the CPU
 milliseconds and the words of an item, and the accuracy of the reference reasoners of
