@@ -110,7 +110,7 @@ def coverage(folder: Path) -> Iterator[Finding]:
     options = {"grids": COVERAGE, "scored": False, "bootstraps": 0, "keep": False}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Co-variance matrix is underdetermined")
-        found = over_studies(benchmark(studies, estimators=names, progress=False, **options))
+        found = over_studies(benchmark(studies, estimators=[*names], progress=False, **options))
     for row in found[found["metric"] == "coverage"].itertuples():
         error = NORMAL * found.loc[row.Index, "standard error"]
         yield (
