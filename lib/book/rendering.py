@@ -66,8 +66,8 @@ TEMPLATES.filters["typed"] = lambda command: [
 ]
 TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 
-#: What is written on a cell of imports, which is folded.
-FOLDED = {"code_prompt_show": "Imports", "code_prompt_hide": "Imports"}
+#: Tag of a cell that is folded → what is written on it.
+FOLDED = {"imports": "Imports", "checks": "Checks of the parameters"}
 
 #: Settings of a book with a part of the reference, or none: docstrings name what is on other pages.
 SOME_NAMES = {"nitpick_ignore_regex": [["py:.*", ".*"]]}
@@ -115,8 +115,9 @@ class Site:
         place = executed.cells.index(parameters) + 1 if parameters in executed.cells else 1
         executed.cells.insert(place, cell)
         for one in executed.cells:
-            if "imports" in one.metadata.get("tags", []):
-                one.metadata |= {"tags": ["hide-input"], "mystnb": FOLDED}
+            for tag in FOLDED.keys() & {*one.metadata.get("tags", [])}:
+                said = {"code_prompt_show": FOLDED[tag], "code_prompt_hide": FOLDED[tag]}
+                one.metadata |= {"tags": ["hide-input"], "mystnb": said}
         self.pages[f"{name}.ipynb"] = nbformat.writes(executed)
 
     def settings(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from lib import ROOT
 from lib.ccr.questions import UNKNOWN, decide
 from lib.ccr.tasks import Task, Tasks
-from lib.errors import check
+from lib.errors import check_share
 from lib.files import read_yaml
 from lib.noise import uniforms
 
@@ -54,7 +54,7 @@ def noisy(rate: float) -> Reasoner:
     With one r for yes and no, every ATE that its answers amount to is :math:`(1 - 2r)` times the
     true one in expectation, the global one and each factor of a composition.
     """
-    check(0 <= rate <= 1, "rate must lie between 0 and 1", rate)
+    check_share("rate", rate)
     return _reasoner(f"noisy at rate {rate:g}", lambda task, chance: task.labels ^ (chance < rate))
 
 

@@ -94,18 +94,22 @@ def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
 def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_book):
     path = tiny_book.add_notebook("sums", "n: int | str = 5")
     notebook = nbformat.read(path, 4)
+    checks = nbformat.v4.new_code_cell("assert n", metadata={"tags": ["checks", "hide-input"]})
+    notebook.cells.append(checks)
     notebook.cells.append(nbformat.v4.new_code_cell("import math", metadata={"tags": ["imports"]}))
     nbformat.write(notebook, path)
     run = Run(path, tiny_book.page("sums"), {"n": "5"}, book=tiny_book)
     run_page(run)
     site = Site(tiny_book.built, "", book=tiny_book)
     site.add("sums", run, "a test")
-    _, _, box, page = nbformat.reads(site.pages["sums.ipynb"], 4).cells
+    _, _, box, checks, page = nbformat.reads(site.pages["sums.ipynb"], 4).cells
     assert 'value="&#39;5&#39;" data-default="5"' in box.source, "as the command wants it"
     assert box.source.index("that are not the defaults: <code>n ") < box.source.index("<details")
     assert page.source == "import math"
     assert page.metadata["tags"] == ["hide-input"]
     assert page.metadata["mystnb"]["code_prompt_show"] == "Imports"
+    assert checks.metadata["tags"] == ["hide-input"]
+    assert checks.metadata["mystnb"]["code_prompt_show"] == "Checks of the parameters"
     for kind in ("", "-student"):
         cells = nbformat.reads(site.files[f"downloads/sums{kind}.ipynb"].decode(), 4).cells
         assert cells[-1].metadata["tags"] == ["imports"]
