@@ -224,7 +224,10 @@ def _code(cells: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
-    """Take from an executed notebook what differs from run to run; return its error streams."""
+    """Take from an executed notebook what differs from run to run; return its error streams.
+
+    Figures get their titles, which follow the parameters, into their texts for the blind.
+    """
     streams = []
     for part in [executed, *executed.cells]:
         part.metadata.pop("papermill", None)
@@ -238,6 +241,10 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
                 last.text += output.text  # it comes in as many pieces as the time it took had it
             else:
                 cell.outputs.append(output)
+            if title := output.get("metadata", {}).get("image/svg+xml", {}).get("title"):
+                # What the figure of this run says, before what every figure of its kind shows.
+                image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
+                image["alt"] = f"{title}. {image.get('alt', '')}".strip()
     return streams
 
 

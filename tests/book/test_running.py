@@ -223,6 +223,24 @@ def test_a_number_that_is_recorded_twice_fails_its_page(tiny_book, monkeypatch):
     assert run.failed.exists() and not run.output.exists() and not run.record.exists()
 
 
+def test_the_text_of_a_figure_for_the_blind_begins_with_its_title(tiny_book, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    first = "import pandas as pd\nfrom lib.plots import heat_map\ntable = pd.DataFrame({'n': [n]})"
+    drawn = "heat_map(table, f'{n} of 9 errors fall, which is a title of more than one line of text')"
+    path = tiny_book.add_notebook("figures", "n: int = 3", first, drawn, drawn, "table")
+    source = nbformat.read(path, 4)
+    source.cells[3].metadata["mystnb"] = {"image": {"alt": "A map of colours."}}
+    nbformat.write(source, path)
+    run = Run(path, values={"n": 5}, book=tiny_book)
+    run.output.parent.mkdir(parents=True)
+    run_page(run)
+    told, untold, table = nbformat.read(run.output, 4).cells[-3:]
+    title = "5 of 9 errors fall, which is a title of more than one line of text."
+    assert told.metadata["mystnb"]["image"]["alt"] == f"{title} A map of colours."
+    assert untold.metadata["mystnb"]["image"]["alt"] == title
+    assert "mystnb" not in table.metadata
+
+
 def test_a_notebook_is_never_its_own_output(tiny_book):
     path = tiny_book.notebook("sums")
     with pytest.raises(InputError, match="another name than what is read"):
