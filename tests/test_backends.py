@@ -142,6 +142,32 @@ def test_tasks_truth_and_estimates_are_the_same_on_a_cluster(cluster, simulator)
         pd.testing.assert_frame_equal(here, there, check_exact=True)
 
 
+def test_a_killed_worker_loses_no_estimate_and_no_table(cluster, tmp_path):
+    """Of tables that Dask would otherwise leave with the one worker that has them."""
+    mark, here = tmp_path / "killed", os.getpid()
+
+    class Deadly:
+        def fit(self, covariates, treatment, outcome):
+            if os.getpid() != here and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.ate_ = float(outcome[treatment == 1].mean() - outcome[treatment == 0].mean())
+            return self
+
+    rng = np.random.default_rng(7)
+    seen = pd.DataFrame({"x": rng.normal(size=40_000), "studies": [0, 1] * 20_000})
+    seen["income"] = seen["x"] * seen["studies"] + rng.normal(size=40_000)
+    arms = [seen.assign(studies=arm, income=seen["x"] * arm) for arm in (0, 1)]
+    study = {"adjustment": ["x"], "arms": (0, 1), "progress": False}
+    estimators = {name: Deadly() for name in "abc"}
+    found = {}
+    for backend in ("dask", "sequential"):
+        with joblib.parallel_config(backend=backend):
+            found[backend] = benchmark(seen, *arms, **study, estimators=estimators, bootstraps=0)
+    assert mark.exists()
+    pd.testing.assert_frame_equal(*found.values(), check_exact=True)
+
+
 def cluster_processes(client):
     """Return the workers of a cluster."""
     return sorted(client.run(os.getpid).values())

@@ -3,6 +3,7 @@
 import collections
 import contextvars
 import copy
+import functools
 import inspect
 import itertools
 import os
@@ -186,12 +187,12 @@ def _estimates(
         for study in studies:
             check(isinstance(study, Study), OF_STUDIES, type(study).__name__)
             at_work.append(study)
-            data = study.covariates.to_numpy(), study.arm, study.outcomes
+            tables = _Tables(study)
             for name, made in estimators.items():
                 # Estimators are sent to other processes by value, so that classes of a notebook
                 # arrive there.
-                ready, of_test = _ready(name, made, study), study.test_covariates.to_numpy()
-                yield joblib.delayed(_estimate if keep else _unkept)(name, ready, *data, of_test)
+                ready = _ready(name, made, study)
+                yield joblib.delayed(_estimate if keep else _unkept)(name, ready, tables)
 
     results = {}
     found = joblib.Parallel(n_jobs, return_as="generator")(work())
@@ -218,13 +219,30 @@ def _ready(name: str, estimator: Any, study: Study) -> Any:
     return copy.copy(estimator).set_params(probabilities=study.arm_probability)
 
 
+class _Tables:
+    """What estimators learn from, and whom they are asked about: one object, named once.
+
+    Arrays of their own would be left with one worker of a cluster, and be lost with it.
+    """
+
+    def __init__(self, study: Study):
+        self.seen = study.covariates.to_numpy(), study.arm, study.outcomes
+        self.tested = study.test_covariates.to_numpy()
+
+    @functools.cached_property
+    def name(self) -> str:
+        return str(joblib.hash((self.seen, self.tested), "sha1"))
+
+    def made_by(self) -> str:
+        return self.name
+
+
 @cached
-def _estimate(
-    name: str, given: Any, covariates: Matrix, treatment: Vector, outcome: Vector, of_test: Matrix
-) -> Estimate:
+def _estimate(name: str, given: Any, tables: _Tables) -> Estimate:
+    of_test = tables.tested
     begun, m = time.process_time(), len(of_test)
     # Copies, or the next one would learn from what this one writes into its arrays.
-    estimator, *data = copy.deepcopy([given, covariates, treatment, outcome])
+    estimator, *data = copy.deepcopy([given, *tables.seen])
     # One thread: small matrices cost several times the CPU time on two.
     with told(f"estimator {name!r}"), threadpool_limits(1):
         estimator.fit(*data)
