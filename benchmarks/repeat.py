@@ -63,8 +63,8 @@ class Build(NamedTuple):
 OLDER = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL", "OPENBLAS_CORETYPE": "Haswell"}
 
 BUILDS = [
-    Build("one", hash_seed=1, workers=2, time_zone="UTC"),
-    Build("two", 2, workers=3, time_zone="Asia/Tokyo", block=173, backwards=True),
+    Build("one", hash_seed=1, workers=3, time_zone="UTC"),
+    Build("two", 2, workers=2, time_zone="Asia/Tokyo", block=173, backwards=True),
 ]
 
 

@@ -17,13 +17,16 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
 
 from lib.__main__ import main
 from lib.book.parameters import Parameter, read_parameters
 from lib.ccr import generate
 from lib.ccr.answers import UNPARSEABLE, parse, read_answers, write_answers
 from lib.ccr.questions import ANSWERS
+from lib.effects import benchmark
 from lib.effects.estimator_files import read_estimators, read_experiment
+from lib.effects.estimators import SLearner
 from lib.effects.study import Study
 from lib.errors import InputError
 from lib.files import read_table, read_yaml
@@ -140,7 +143,7 @@ def test_table_files(folder, ending, content):
         assert table.columns.is_unique
 
 
-values = st.sampled_from([0, 1, 2.5, -1e308, 1e308, math.inf, math.nan, None, "a", "A", "1", True])
+values = st.sampled_from([0, 1, 2.5, -1e308, 1e160, 1e140, math.inf, math.nan, None, "a", "A", "1", True])
 column = st.lists(values | st.just(1.0), min_size=4, max_size=4) | st.sampled_from(
     [[1.0, 2.0, 3.0, 4.0], ["no", "yes", "no", "yes"], ["a", "b", "a", "b"]]
 )
@@ -164,6 +167,11 @@ def test_studies(names, columns, adjustment, arms):
         found = study.covariates.to_numpy(float)
         assert not np.isinf(found).any()
         assert np.isfinite(found).all() or study.missing
+        mine = {"mine": SLearner(Ridge())}
+        table = benchmark(study, estimators=mine, bootstraps=0, progress=False, keep=False)
+        assert not np.isinf(table["value"]).any()
+        # Nothing is explained of what does not vary.
+        assert table["value"][~table["metric"].str.startswith("R²")].notna().all()
 
 
 # --- estimator files, parameters, answers, the command line -----------------------------------
@@ -189,6 +197,7 @@ file = mapping(
 
 @tried
 @given(file | mostly(None).filter(lambda content: not isinstance(content, str)))
+@example({"estimators": {"a": {"estimator": "DMLCATEEstimator", "base_estimator": {"lr": 1}}}})
 def test_estimator_files(content):
     for read in (read_estimators, read_experiment):
         with refused_in_one_sentence():
@@ -249,21 +258,28 @@ word = st.sampled_from(
 )
 
 
+UNKNOWN = {
+    "run": ["run", "nowhere"],
+    "run a page": ["run", "worlds", "-p", "horizon", "0"],
+    "sweep": ["sweep", "nowhere"],
+    "sweep a page": ["sweep", "worlds", "-p", "horizon", "0"],
+    "sample": ["sample", "nowhere"],
+    "record": ["record", "nowhere"],
+    "book": ["book", "--edition", "nowhere"],
+    "sheets": ["sheets", "--edition", "nowhere"],
+    "export": ["export", "sets", "nowhere"],
+}
+
+
 @tried
 @given(
-    st.sampled_from(["run", "sweep", "sample", "compare", "pages", "record", "--help"]),
+    st.sampled_from([*UNKNOWN, "compare", "pages", "--help"]),
     # No system hands a program an argument that holds a zero byte.
     st.lists(word | st.text(st.characters(exclude_characters="\0"), max_size=4), max_size=6),
 )
 def test_commands(folder, command, words):
-    """Of commands that would start some work, none is complete: a name of theirs is unknown."""
-    unknown = {
-        "run": ["nowhere"],
-        "sweep": ["nowhere"],
-        "sample": ["nowhere"],
-        "record": ["nowhere"],
-    }
-    typed = [command, *unknown.get(command, []), *words]
+    """Of commands that would start some work, none is complete: a name or value is refused."""
+    typed = [*UNKNOWN.get(command, [command]), *words]
     out, error = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(folder),

@@ -152,7 +152,8 @@ def read_experiment(source: Grids = GRIDS) -> Options:
     """Read what an estimator file says of its study, as arguments of `benchmark`.
 
     `benchmark(observational, control, treated, **read_experiment("theirs.yml"))` repeats the
-    experiment of a public file: its estimators, covariates, arms, selection and seed.
+    experiment of a public file: its estimators, covariates, arms, selection and seed. Left out are
+    those of other modules, whose code would run; who trusts them, names them.
     """
     content = _content(source)
     told = (content.get("experiment") or {}) | (content.get("selection") or {})
@@ -163,7 +164,10 @@ def read_experiment(source: Grids = GRIDS) -> Options:
     check(arms.count(None) != 1, "an experiment has two interventions, or says nothing", arms)
     if None not in arms:
         said["arms"] = arms
-    return {"grids": source, "estimators": list(content["estimators"])} | said
+    ours = [k for k, entry in content["estimators"].items() if ":" not in str(entry["estimator"])]
+    if others := sorted({*content["estimators"]} - {*ours}):
+        warnings.warn(f"estimators of other modules are left out: {others}", stacklevel=2)
+    return {"grids": source, "estimators": ours} | said
 
 
 def _content(source: Grids) -> Options:
@@ -207,7 +211,7 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
     for slot in slots:
         grid = {"": []} | said[ALL]
         if slot == "propensity" and len(slots) > 1:
-            grid[""] = [CLASSIFIER.get(base, base) for base in grid[""]]
+            grid[""] = [CLASSIFIER.get(str(base), base) for base in grid[""]]
         grid |= said[slot]  # what is said of one slot outweighs what is said of all
         bases = grid.pop("")
         if not bases:

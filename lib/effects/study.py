@@ -47,6 +47,9 @@ GROUP = "education-num"
 #: The tables of a study.
 TABLES = ("observational", "control", "treated")
 
+#: Numbers of which the squares, and sums of many of them, are infinite.
+LARGE = 1e150
+
 #: The files of a study's tables, and of what may be known beside them, by field.
 FILES = dict(zip(TABLES, TABLES, strict=True)) | {
     "probabilities": "propensities",
@@ -347,8 +350,9 @@ def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: s
     check(len(table) > 0, f"the {which} table must have rows", 0)
     column = table[outcome]
     numbers = column.dtype.kind in "iuf"
-    wrong = column[~np.isfinite(column.to_numpy(dtype=float))] if numbers else column
-    rule = f"outcome {outcome!r} must be finite numbers" + f", not {column.dtype}" * (not numbers)
+    wrong = column[~(np.abs(column.to_numpy(dtype=float)) < LARGE)] if numbers else column
+    rule = f"outcome {outcome!r} must be finite numbers below {LARGE}"
+    rule += f", not {column.dtype}" * (not numbers)
     check(wrong.empty, rule, wrong.head(3).tolist())
 
 
@@ -414,7 +418,8 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
         _warn_of_unseen(column[n:-m][codes[n:-m] < 0], n, m)
     else:
         values, numbers = column.mask(absent, np.nan).astype(float), known.to_numpy(dtype=float)
-        check(not np.isinf(values).any(), f"covariate {name!r} must be finite", np.inf)
+        rule = f"covariate {name!r} must be finite numbers below {LARGE}"
+        check(not (np.abs(values) >= LARGE).any(), rule, float(np.abs(values).max()))
         encoded = {name: (values - numbers.mean()) / (numbers.std() if varies(numbers) else 1.0)}
     place = {f"{name} missing": absent.astype(float)} if impute and absent.any() else {}
     filled = 0.0 if impute else np.nan  # 0 is the mean

@@ -192,6 +192,9 @@ def test_a_public_file_says_what_it_wants_of_its_study():
         "selection": "random",
         "n_settings": 7,
     }
+    content["estimators"]["theirs"] = {"estimator": "no_such_module:Theirs"}
+    with pytest.warns(UserWarning, match=r"of other modules are left out: \['theirs'\]"):
+        assert read_experiment(content)["estimators"] == ["match-nn-eu"], "whose code would run"
     content["selection"]["folds"] = 10
     with pytest.raises(InputError, match="selection has 5 folds, as the paper's: found 10"):
         read_experiment(content)

@@ -118,12 +118,17 @@ def broken(change):
         (
             lambda s, c, t: (s.assign(income="many"), c, t),
             {},
-            r"must be finite numbers, not (str|object): found \['many', 'many', 'many'\]",
+            r"must be finite numbers below 1e\+150, not (str|object): found \['many', 'many', 'many'\]",
         ),
         (
             lambda s, c, t: (s.assign(income=[1, 2, np.nan, 4]), c, t),
             {},
-            r"must be finite numbers: found \[nan\]",
+            r"must be finite numbers below 1e\+150: found \[nan\]",
+        ),
+        (
+            lambda s, c, t: (s, c, t.assign(income=t["income"] * -1e160)),
+            {},
+            r"outcome 'income' must be finite numbers below 1e\+150: found \[-",
         ),
         (
             lambda s, c, t: (s.assign(studies=["no", "yes", None, "no"]), c, t),
@@ -184,7 +189,7 @@ def broken(change):
         (
             lambda s, c, t: (s.astype({"income": object}), c, t),
             {},
-            r"'income' must be finite numbers, not object: found \[1.0, 5.0, 3.0\]",
+            r"'income' must be finite numbers below 1e\+150, not object: found \[1.0, 5.0, 3.0\]",
         ),
         (lambda s, c, t: (s, c, t), {"arms": "no"}, "the arms must be two levels: found 'no'"),
         (
@@ -275,7 +280,8 @@ def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tab
             ["1", "2", "3", "none"],
             r"most levels are numbers: found \['none'\]",
         ),
-        ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, "'x' must be finite: found inf"),
+        ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, r"'x' must be finite numbers below 1e\+150: found inf"),
+        ([1.0, np.nan, 2.0, 4.0], [1e160] * 4, r"below 1e\+150: found 1e\+160"),
         (pd.date_range("2026-01-01", periods=4), [1.0] * 4, "found Timestamp, float"),
     ],
 )
