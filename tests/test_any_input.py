@@ -143,7 +143,8 @@ def test_table_files(folder, ending, content):
         assert table.columns.is_unique
 
 
-values = st.sampled_from([0, 1, 2.5, -1e308, 1e160, 1e140, math.inf, math.nan, None, "a", "A", "1", True])
+odd = (math.inf, math.nan, None, "a", "A", "1", True)
+values = st.sampled_from([0, 1, 2.5, -1e308, 1e160, 1e140, *odd])
 column = st.lists(values | st.just(1.0), min_size=4, max_size=4) | st.sampled_from(
     [[1.0, 2.0, 3.0, 4.0], ["no", "yes", "no", "yes"], ["a", "b", "a", "b"]]
 )

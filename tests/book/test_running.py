@@ -226,7 +226,7 @@ def test_a_number_that_is_recorded_twice_fails_its_page(tiny_book, monkeypatch):
 def test_the_text_of_a_figure_for_the_blind_begins_with_its_title(tiny_book, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     first = "import pandas as pd\nfrom lib.plots import heat_map\ntable = pd.DataFrame({'n': [n]})"
-    drawn = "heat_map(table, f'{n} of 9 errors fall, which is a title of more than one line of text')"
+    drawn = "heat_map(table, f'{n} of 9 errors fall in this title of more than one line of text')"
     path = tiny_book.add_notebook("figures", "n: int = 3", first, drawn, drawn, "table")
     source = nbformat.read(path, 4)
     source.cells[3].metadata["mystnb"] = {"image": {"alt": "A map of colours."}}
@@ -235,7 +235,7 @@ def test_the_text_of_a_figure_for_the_blind_begins_with_its_title(tiny_book, mon
     run.output.parent.mkdir(parents=True)
     run_page(run)
     told, untold, table = nbformat.read(run.output, 4).cells[-3:]
-    title = "5 of 9 errors fall, which is a title of more than one line of text."
+    title = "5 of 9 errors fall in this title of more than one line of text."
     assert told.metadata["mystnb"]["image"]["alt"] == f"{title} A map of colours."
     assert untold.metadata["mystnb"]["image"]["alt"] == title
     assert "mystnb" not in table.metadata

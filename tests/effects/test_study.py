@@ -118,7 +118,7 @@ def broken(change):
         (
             lambda s, c, t: (s.assign(income="many"), c, t),
             {},
-            r"must be finite numbers below 1e\+150, not (str|object): found \['many', 'many', 'many'\]",
+            r"finite numbers below 1e\+150, not (str|object): found \['many', 'many', 'many'\]",
         ),
         (
             lambda s, c, t: (s.assign(income=[1, 2, np.nan, 4]), c, t),
@@ -280,7 +280,7 @@ def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tab
             ["1", "2", "3", "none"],
             r"most levels are numbers: found \['none'\]",
         ),
-        ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, r"'x' must be finite numbers below 1e\+150: found inf"),
+        ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, "'x' must be finite numbers below .*: found inf"),
         ([1.0, np.nan, 2.0, 4.0], [1e160] * 4, r"below 1e\+150: found 1e\+160"),
         (pd.date_range("2026-01-01", periods=4), [1.0] * 4, "found Timestamp, float"),
     ],
