@@ -8,6 +8,7 @@ Run it from the project's folder, in the activated environment with the extra `t
 import io
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lib import ROOT
+from lib.book.editions import BOOK, Run
 from lib.files import write_text
 
 COMMAND = "python -m lib run error_test -p theme flower_garden -p n_worlds 50"
@@ -30,10 +32,14 @@ font-family="monospace" font-size="{char_height}px">
 </svg>
 """
 
+words = shlex.split(COMMAND)
+values = dict(zip(words[6::3], words[7::3], strict=True))
+asked = Run(BOOK.notebook(words[4]), values=values, as_text=True)
 with tempfile.TemporaryDirectory() as cache:
-    # As on a fresh machine, where nothing is kept.
+    # As on a fresh machine, where nothing is kept, neither results nor this run.
+    shutil.rmtree(asked.output.parent, ignore_errors=True)
     finished = subprocess.run(
-        [sys.executable, *shlex.split(COMMAND)[1:]],
+        [sys.executable, *words[1:]],
         cwd=ROOT,
         env=os.environ | {"CAUSAL_BENCHMARK_BOOK_CACHE": cache},
         stdout=subprocess.PIPE,
@@ -41,6 +47,9 @@ with tempfile.TemporaryDirectory() as cache:
         text=True,
         check=True,
     )
+# All of which the picture's text in the README names.
+for told in ("started", "done in", "rendering", "the page is"):
+    assert told in finished.stdout, finished.stdout
 console = Console(record=True, width=100, file=io.StringIO())
 said = finished.stdout.replace(str(ROOT), "~/causal-benchmark-book")
 console.print(Text(f"$ {COMMAND}\n{said}"))

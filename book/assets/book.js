@@ -13,12 +13,21 @@ function writeCommand(form) {
   form.querySelector("pre.command").textContent = [form.dataset.command, ...given].join(" ");
 }
 
-// By the number that a text begins with, such as 4 816 ± 61; all else by letters.
+// What is between numbers, and the numbers, in turn: of n 10_000, seed 2 or of 4 816 ± 61.
+function pieces(cell) {
+  const text = cell.textContent.trim().replaceAll("−", "-");
+  const plain = text.replace(/(\d)[,_\u2009\u202f](?=\d{3})/g, "$1");
+  return plain.split(/((?:\B[+-])?\d+(?:\.\d+)?(?:e[+-]?\d+)?)/); // no sign within 2026-11-23
+}
+
+// Piece by piece, numbers by their value and all else by letters.
 function compare(one, other) {
-  const texts = [one, other].map((cell) => cell.textContent.trim());
-  const [a, b] = texts.map((text) => parseFloat(text.replace(/[,\u202f]/g, "").replace("−", "-")));
-  const dates = texts.some((text) => /^\d+-\d+-/.test(text));
-  return (!dates && a - b) || texts[0].localeCompare(texts[1]);
+  const [a, b] = [one, other].map(pieces);
+  for (let at = 0; at < Math.min(a.length, b.length); at++) {
+    const apart = at % 2 ? a[at] - b[at] : a[at].localeCompare(b[at]);
+    if (apart) return apart;
+  }
+  return a.length - b.length;
 }
 
 function sortBy(button) {

@@ -127,7 +127,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
     """Read the parameters, in their order, from the source of their cell."""
     with told("the parameters cell is no Python"):
         body = ast.parse(source).body
-    parameters = {}
+    parameters: dict[str, Parameter] = {}
     for statement in body:
         try:
             match statement:
@@ -144,6 +144,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
         last_line = source.split("\n")[lines][-1].encode()
         meaning = last_line[statement.end_col_offset :].decode().strip(" #")
         annotation = ast.get_source_segment(source, kind) or ""
+        check_once("parameter", [*parameters, name])
         parameters[name] = Parameter(name, annotation, default, meaning, lines)
         parameters[name].check(default)
     return parameters

@@ -59,7 +59,7 @@ TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters |= {"source": as_source, "number": lambda one: Number(**one)}
-TEMPLATES.filters |= {"code": code, "fenced": fenced}
+TEMPLATES.filters |= {"code": code, "fenced": fenced, "shell": shlex.join}
 # Of the words `python -m lib run NOTEBOOK -p name text …` the parameters; a text may hold any sign.
 TEMPLATES.filters["typed"] = lambda command: [
     shlex.join(pair) for pair in zip(*(shlex.split(command)[at::3] for at in (6, 7)), strict=True)
@@ -98,7 +98,7 @@ class Site:
         if run.title and first.cell_type == "markdown":
             first.source = re.sub(r"^# .*", lambda _: f"# {run.title}", first.source)
         source, _ = read_notebook(run.notebook)
-        downloads = {"": plain(executed), "-source": source, "-student": plain(student(source))}
+        downloads = {"": plain(executed), "-source": source, "-student": plain(student(executed))}
         folder = PurePosixPath(name).parent / "downloads"
         for kind, notebook in downloads.items():
             if notebook is not source:

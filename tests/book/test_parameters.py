@@ -59,6 +59,7 @@ def test_cell_is_read_in_order_with_types_defaults_and_meaning():
         ("n: int", "holds 'n: int'"),
         ("import os", "holds 'import os'"),
         ("a.n: int = 1", "holds 'a.n: int = 1'"),
+        ("n: int = 1\nm: int = 2\nn: int = 3", "^each parameter may be given once: found 'n'$"),
         ("n: int = 1; m: int = 2", "holds 'm: int = 2': expected a line"),
         ("n: int = m * 2", "holds 'n: int = m [*] 2': expected a line .* whose value is a literal"),
         ("n: int = 'five'", "parameter 'n' is 'five': expected int"),

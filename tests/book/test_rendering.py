@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
+from lib import ROOT
 from lib.book import rendering
 from lib.book.building import build
 from lib.book.editions import BOOK, Book, Run, load_edition
@@ -117,6 +118,50 @@ def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_b
     assert nbformat.reads(site.files["downloads/sums-source.ipynb"].decode(), 4) == notebook
 
 
+def test_students_get_the_page_as_it_was_run_without_its_solutions(tiny_book, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # the tiny book has a folder of the name lib
+    total = "from lib.book.recorded import number\nnumber('total', n * 100)"
+    path = tiny_book.add_notebook(
+        "sums", "n: int = 3  # terms", total, "print('solved by', n * 111)"
+    )
+    notebook = nbformat.read(path, 4)
+    notebook.cells[-1].metadata.tags = ["solution"]
+    told = "The total is {glue:text}`total`. Why?\n\n:::{dropdown} Solution\nBecause.\n:::"
+    notebook.cells.insert(-1, nbformat.v4.new_markdown_cell(told, id="told"))
+    nbformat.write(notebook, path)
+    run = Run(path, tiny_book.page("sums"), {"n": 7}, title="Seven", book=tiny_book)
+    run_page(run)
+    site = Site(tiny_book.built, "", book=tiny_book)
+    site.add("sums", run, "a test")
+    executed, student = (
+        site.files[f"downloads/sums{kind}.ipynb"].decode() for kind in ("", "-student")
+    )
+    for text in (executed, student):
+        assert "# Seven" in text and "n: int = 7  # terms" in text
+    assert "solved by 777" in executed and "Because." in executed
+    assert not re.search("solved|777|Because|Solution", student), "nor what a solution printed"
+    *_, told, answer, rest = nbformat.reads(student, 4).cells
+    assert (told.source, answer.cell_type) == ("The total is 700. Why?", "code")
+    assert answer.source == rest.source == ""
+
+
+def test_the_box_says_what_colab_runs_first(tiny_book):
+    run = Run(tiny_book.notebook("sums"), tiny_book.page("sums"), {}, book=tiny_book)
+    record = {"numbers": {}, "started": "2026-11-25T01:11", "seconds": 1, "versions": {}}
+    about = {"run": run, "record": record, "made_by": "a test"}
+    for branch, known in ({"branch": "print"}, "print"), ({}, "main"):
+        of = {"url": "https://github.com/me/sums", **branch}
+        box = TEMPLATES.get_template("box.html").render(about, repository=of)
+        page = BeautifulSoup(box, "html.parser")
+        assert page.select_one(".colab").text.split("\n") == [
+            f"!git clone --quiet --depth 1 --branch {known} https://github.com/me/sums book",
+            "%cd book",
+            "%pip install --quiet myst-nb pybtex econml",
+        ]
+        assert f"me/sums/blob/{known}/notebooks/sums.ipynb" in box
+    assert "olab" not in TEMPLATES.get_template("box.html").render(about, repository=None)
+
+
 #: Texts as one types them; those of the second list are of no type below, or of some only.
 TYPED = ["4", "-3", " 10_000 ", "010", "[]", "[1, -2]", "[3]", "[[3, 3], [2]]", "[it is, 2nd]"]
 TYPED += ["3.", ".5", "-0.25", "1e-3", "1_000.5E+2", "[0.1, 1]", "[1e-3, 2]", '["a, b", "]"]']
@@ -216,6 +261,8 @@ def test_a_book_of_some_of_the_prose_is_rendered_without_a_warning(tmp_path):
     page = (book.built / "course" / "introduction.html").read_text()
     (alt,) = {one["alt"] for one in BeautifulSoup(page, "html.parser").select(".logo__image")}
     assert alt == 'A "new" <b>course</b> - Home', "as text, where the theme takes it as it is"
-    assert "<b>course" not in page
+    found = (book.built / "course" / "search.html").read_text()
+    assert "<b>course" not in page + found
+    assert "<title>Search - A &#34;new&#34; &lt;b&gt;course&lt;/b&gt;</title>" in found
     assert 'href="https://doi.org/' in page, "no page has the bibliography, so works are linked"
     assert not list(BOOK.built.glob("course/architecture.html"))

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,8 +12,10 @@ import sys
 import nbformat
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from lib import ROOT
+from lib.__main__ import commands
 from lib.book import rendering, runs
 from lib.book.editions import Run
 from lib.book.running import execute, read_record, why_stale, write_record
@@ -79,6 +83,8 @@ def test_a_sweep_tabulates_the_numbers_of_every_combination(book):
     assert set(totals["unit"]) == {"apples"} and set(totals["standard_error"]) == {0.5}
     page = (folder / "index.html").read_text()
     assert "was run 4 times" in page and "total" in page
+    (command,) = BeautifulSoup(page, "html.parser").select("div.highlight-console pre")
+    assert command.text.strip() == "$ python -m lib sweep totals -p n 4 9 04 -p seed 1 2"
     assert (folder / "sweep.svg").stat().st_size > 5_000
     listed = (book.runs / "index.html").read_text()
     assert listed.count("total: 4.00 ± 0.50 apples") == 1
@@ -102,6 +108,20 @@ def test_what_fails_is_named_at_the_end_and_stops_nothing(book, unrendered):
     table = pd.read_csv(folder / "numbers.csv")
     assert set(table["n"]) == {1}
     assert set(table["names"]) == {'["a", "b"]'}
+
+
+def test_the_command_on_its_page_repeats_a_sweep(book, monkeypatch):
+    pages, swept = {}, []
+    monkeypatch.setattr(runs, "show", lambda *_, **options: pages.update(options["pages"]) or [])
+    # Whole numbers in a row become a range, others do not; words are quoted as a shell wants them.
+    grid = {"seed": ["-1", "0", "1"], "n": ["1", "2"], "names": ["[it's]", "[a, b]"]}
+    folder, problems = sweep("totals", grid | {"pause": ["0.0", "0.01"]}, book=book)
+    assert problems == []
+    (command,) = re.findall(r"^\$ python -m lib (sweep .*)", pages[folder.name], re.MULTILINE)
+    assert command.startswith("sweep totals -p seed -1..1 -p n 1 2 -p names ")
+    monkeypatch.setattr(runs, "sweep", lambda *given: swept.append(given) or (None, []))
+    commands(shlex.split(command), standalone_mode=False)
+    assert swept == [("totals", grid | {"pause": ["0.0", "0.01"]}, None)]
 
 
 def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
