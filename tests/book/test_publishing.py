@@ -27,13 +27,13 @@ SETS = [*DATA_SETS, *CONFIGURATIONS]
 #: Rows of the small sets, by version, as a digest. If one differs, a row has changed: raise the
 #: version in `data/income_data_sets.yml` or `data/static_data_sets.yml`, and put the digest here.
 DIGESTS = {
-    ("IncomeSCM-1.0.CATE", "2.0.4"): "389af3b084b7f781",
-    ("IncomeSCM-1.0.CATE-short", "2.0.4"): "77bcabca149d91d8",
-    ("IncomeSCM-1.1.CATE", "2.0.4"): "2aec599c76df1a90",
-    ("clinical_notes_v0", "1.0.6"): "90b6d4c6d585ee88",
-    ("flu_vaccine_v0", "1.0.6"): "7c4dc20974fe8c8f",
-    ("candy_party_v0", "1.0.6"): "45749575297eb080",
-    ("flower_garden_v0", "1.0.6"): "fedb8cf0f7956874",
+    ("IncomeSCM-1.0.CATE", "2.0.5"): "389af3b084b7f781",
+    ("IncomeSCM-1.0.CATE-short", "2.0.5"): "77bcabca149d91d8",
+    ("IncomeSCM-1.1.CATE", "2.0.5"): "2aec599c76df1a90",
+    ("clinical_notes_v0", "1.0.7"): "90b6d4c6d585ee88",
+    ("flu_vaccine_v0", "1.0.7"): "7c4dc20974fe8c8f",
+    ("candy_party_v0", "1.0.7"): "45749575297eb080",
+    ("flower_garden_v0", "1.0.7"): "fedb8cf0f7956874",
 }
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when `datasets` is imported
@@ -144,6 +144,7 @@ def test_answers_of_the_datasheet_are_the_fields_of_responsible_ai(folder):
     assert said["dataBiases"] == ANSWERS["risks"]
     assert {"dataCollection", "dataLimitations", "dataUseCases", "dataSocialImpact"} <= said.keys()
     assert {"personalSensitiveInformation", "dataReleaseMaintenancePlan"} <= said.keys()
+    assert said.pop("hasSyntheticData") is True
     sheet = (folder / "DATASHEET.md").read_text()
     for questions in QUESTIONS.values():
         for key, one in questions.items():
@@ -351,7 +352,8 @@ def test_an_exported_set_is_valid_and_read_by_its_metadata_and_by_its_card(
     assert found["url"] == f"https://example.org/{name}"
     assert found["prov:wasGeneratedBy"]["prov:label"].endswith(f"FOLDER {name} --small --csv")
     adult, paper = "https://doi.org/10.24432/C5XW20", "https://github.com/Healthy-AI/IncomeSCM"
-    sources = [adult, paper] if name in DATA_SETS else []
+    form = "https://doi.org/10.48550/arXiv.2503.04556"
+    sources = [adult, paper] if name in DATA_SETS else [form]
     assert [one["@id"] for one in found["prov:wasDerivedFrom"]] == sources
 
 
@@ -439,7 +441,7 @@ def test_what_is_there_and_is_not_the_set_is_refused_before_any_work(tmp_path, c
     assert main(["export", str(tmp_path), folder.name, "--small"]) == 0
     table, rule = folder / "answers.parquet", "or not be there: found"
     for options, found in (
-        ([], "'version 1.0.6-small'"),
+        ([], "'version 1.0.7-small'"),
         (["--small", "--csv"], "'no CSV files'"),
         (["--small", "candy_party_v0"], "'another folder'"),
         (["--small"], "'answers.parquet damaged'"),
