@@ -23,6 +23,7 @@ import json
 import multiprocessing
 import os
 import platform
+import re
 import resource
 import shutil
 import statistics
@@ -47,6 +48,9 @@ from lib.tables import number_text, typeset
 #: What was measured, the page that shows it, and what stands on that page.
 MEASURED = ROOT / "data" / "speed.json"
 PAGE, TEMPLATE = ROOT / "book" / "speed.md", ROOT / "benchmarks" / "speed.md"
+
+#: On what all of the ways stand.
+BELOW = ["numpy", "pandas", "scipy", "scikit-learn", "numba", "joblib"]
 
 #: How often each way is measured.
 REPEATS = 5
@@ -590,10 +594,18 @@ def measured(name: str, pools: Mapping[str, Executor], repeats: int) -> Iterator
         yield row
 
 
+def processor() -> str:
+    """Return the model of the processor, where the system tells it in a file, as Linux does."""
+    with contextlib.suppress(OSError):
+        told = re.search(r"(?m)^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text())
+        return told[1].strip() if told else ""
+    return ""
+
+
 def versions() -> dict[str, str]:
     """Return the versions of what is measured, and of what it stands on."""
     found = {"Python": platform.python_version()}
-    for name in ["numpy", "pandas", "scipy", "scikit-learn", *PACKAGES.values()]:
+    for name in [*BELOW, *PACKAGES.values()]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
@@ -629,7 +641,9 @@ def _bound(apart: float) -> str:
 
 
 def _rounded(ratio: float) -> str:
-    """Write a ratio with two significant digits."""
+    """Write a ratio with two significant digits, or near one, where it is a matter of per cent."""
+    if 0.9 < ratio < 1.1:
+        return number_text(ratio, digits=2 if ratio >= 0.995 else 3)
     ratio = float(f"{ratio:.2g}")
     return number_text(ratio, digits=0 if ratio >= 10 else 1 if ratio >= 1 else 2)
 
@@ -694,6 +708,7 @@ def main(pieces: tuple[str, ...], repeats: int, only_page: bool) -> None:
     kept = {
         "date": datetime.date.today().isoformat(),
         "cores": os.cpu_count(),
+        "processor": processor(),
         "repeats": repeats,
         "versions": versions(),
         "left out": missing,

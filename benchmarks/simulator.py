@@ -2,7 +2,7 @@
 
 Run it from the project's folder::
 
-    .venv/bin/python benchmarks/simulator.py             # everything, about two minutes
+    .venv/bin/python benchmarks/simulator.py             # everything, about six minutes
     .venv/bin/python benchmarks/simulator.py fit shares  # some of it
 
 Each measurement runs in a process of its own, so that its peak memory is its own.
@@ -107,6 +107,16 @@ def streaming() -> Iterator[Finding]:
     yield "time of 1 000 000 by 4 × 250 000 (0.9 to 1.1)", f"{ratio:.2f}", 0.9 <= ratio <= 1.1
 
 
+def ten_millions() -> Iterator[Finding]:
+    simulator, begun = fitted_simulator(), time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        path = simulator.to_parquet(Path(folder) / "world.parquet", n=10_000_000, horizon=7, seed=0)
+        size = path.stat().st_size / 2**20
+    yield "10 000 000 × 7 to Parquet, peak MB (at most 1 000)", f"{peak():.0f}", peak() <= 1_000
+    yield "10 000 000 × 7 to Parquet, CPU seconds", f"{time.process_time() - begun:.0f}", True
+    yield "10 000 000 × 7 to Parquet, MB on disk", f"{size:.0f}", True
+
+
 def bytes_alike() -> Iterator[Finding]:
     simulator = fitted_simulator()
     whole = simulator.sample(n=50_000, horizon=7, seed=3)
@@ -145,7 +155,7 @@ def _alike(alike: bool) -> str:
 
 MEASUREMENTS = {
     measurement.__name__: measurement
-    for measurement in (fit, published, effect, sampling, streaming, bytes_alike)
+    for measurement in (fit, published, effect, sampling, streaming, ten_millions, bytes_alike)
 }
 
 

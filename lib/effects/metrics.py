@@ -138,7 +138,8 @@ def evaluate(
 
     Intervals of `error` are those that estimators state, less the truth, so one covers if 0 lies in
     it; `cross-validation`, `width` and `coverage` have none. All others are over resamples of the
-    test subjects, the estimator as it is; for an `ATE` that is no mean of theirs, without width.
+    test subjects, the estimator as it is; but an `ATE` that is no mean of theirs has the interval
+    that its estimator states.
     """
     averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.
@@ -153,7 +154,9 @@ def evaluate(
         if np.isfinite(each.score):
             rows.append((name, "", "cross-validation", each.score, np.nan, np.nan))
         for metric, values in marks.items():
-            average = metric.removesuffix(", truth") in OF_AVERAGES
+            average = (plain := metric.removesuffix(", truth")) in OF_AVERAGES
+            if plain == "ATE" and each.effects is None:  # the same over all resamples
+                values[1:, j] = each.lower, each.upper
             if average or each.effects is not None:
                 rows.append((name, "ATE" if average else "CATE", metric, *values[:, j]))
         if each.estimand in averages:

@@ -58,7 +58,7 @@ def weighted_studies(
     """Weight one study a seed by true probabilities: `average effect` and its `standard error`."""
     rows = {}
     # No covariate is read, and one is the least that a study may have.
-    options = {"horizon": horizon, "n_test": 1, "adjustment": ["age"]}
+    options = {"horizon": horizon, "n_test": 1, "adjustment": ["age"], "repeats": 0}
     for study in draw_studies(simulator, n, seeds, **options):
         weighted = TruePropensityWeighting(probabilities=study.arm_probability)
         weighted.fit(study.covariates, study.arm, study.outcomes)

@@ -39,8 +39,9 @@ Lottery: TypeAlias = Mapping[str, float] | None
 #: The step of the treatment.
 TREATED_STEP = 1
 
-#: Where several studies share their test subjects: seeds that nobody gives a study.
-OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1}
+#: Where several studies share their test subjects: seeds that nobody gives a study, and futures
+#: enough to know their effects, which cost little as they are found once.
+OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1, "repeats": 10}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +109,8 @@ def draw_studies(
     """Draw one study a seed, as it is needed, from one simulator or from several in turn.
 
     The seed is that of who is seen. The test subjects, and what is true of them, are the same for
-    all studies of a simulator, and found once; `options` are others of :func:`draw_study`.
+    all studies of a simulator, and found once, from 10 `repeats`, unless they are among `options`,
+    which are others of :func:`draw_study`.
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     met = len(simulators) > 0 and all(isinstance(one, Simulator) for one in simulators)

@@ -140,7 +140,8 @@ def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
     effects = estimates[0][:, 0]
     found = {
         "t": Estimate(effects.mean(), effects, 0.5, "", 0.0),
-        "match": Estimate(7.0, None, np.nan, "", 0.0),
+        "match": Estimate(7.0, None, np.nan, "", 0.0, 5.0, 9.5, estimand="ATE, two arms"),
+        "silent": Estimate(7.0, None, np.nan, "", 0.0),
     }
     table = evaluate(study, found, bootstraps=20)
     assert list(table) == ["estimator", "estimand", "metric", "value", "lower", "upper"]
@@ -148,15 +149,19 @@ def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
     assert set(wide.index) == {
         *("cross-validation", "error", *METRICS, *(f"{name}, truth" for name in METRICS))
     }
-    assert set(wide["match"].dropna().index) == {
-        *("error", *OF_AVERAGES, *(f"{name}, truth" for name in OF_AVERAGES))
-    }
+    of_averages = {*OF_AVERAGES, *(f"{name}, truth" for name in OF_AVERAGES)}
+    assert set(wide["match"].dropna().index) == of_averages, "whose truth nobody knows here"
+    assert set(wide["silent"].dropna().index) == {"error", *of_averages}
     for name, value in by_definition(effects, *estimates[1:]).items():
         assert wide.loc[name, "t"] == pytest.approx(value), name
     assert wide.loc["AE", "match"] - wide.loc["AE, truth", "match"] == pytest.approx(
         abs(7 - study.difference.mean()) - abs(7 - study.effects.mean())
     )
-    ends = table[~table["metric"].isin(["cross-validation", "error"])]
+    stated = table[table["metric"] == "ATE"].set_index("estimator")[["value", "lower", "upper"]]
+    assert stated.loc["match"].tolist() == [7.0, 5.0, 9.5]
+    assert stated.loc["t", "lower"] < stated.loc["t", "value"] < stated.loc["t", "upper"]
+    assert stated.loc["silent", ["lower", "upper"]].isna().all(), "and not of width zero"
+    ends = table[~table["metric"].isin(["cross-validation", "error", "ATE", "ATE, truth"])]
     assert (ends["lower"] <= ends["upper"]).all()
     scores = table[table["metric"] == "cross-validation"]
     assert scores[["lower", "upper"]].isna().all(axis=None)

@@ -135,6 +135,12 @@ def test_studies_share_test_subjects_and_more_leave_the_first_as_they_are(simula
         np.testing.assert_array_equal(again.effects, one.effects)
 
 
+def test_studies_carry_the_truth_unless_none_is_wanted(simulator):
+    one = next(draw_studies(simulator, 40, [5], horizon=3))
+    assert one.truth.repeats == 10 and one.effects.shape == (40,)
+    assert next(draw_studies(simulator, 40, [5], horizon=3, repeats=0)).truth is None
+
+
 def test_the_truth_is_computed_once_for_all_loads_of_one_fit(simulator, empty_cache, monkeypatch):
     first = draw_study(simulator, 100, horizon=3, repeats=2)
     monkeypatch.setattr(study, "true_effects", None)  # whoever computes it again, fails
