@@ -76,3 +76,8 @@ def number_in(text: str) -> float:
     apart = r"[\w.,]+-|(?i:minus|negative|-)[^\S\n]+"
     last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*\d)?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))
+
+
+def is_right(said: Any, truth: Any, tolerance: float = 0.005) -> Any:
+    """Say which numbers are as near as half a unit of the last digit; what is NaN is not."""
+    return abs(said - truth) <= tolerance + 1e-9  # in binary, half a unit may seem more

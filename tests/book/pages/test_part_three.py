@@ -221,6 +221,16 @@ def test_a_floor_is_kept_by_the_sets_that_have_one(static):
         assert min(static["effects"][name]) >= static["floor"]
 
 
+def left_out(yes):
+    """The standard error of a share of yes by the jackknife, which leaves out one at a time."""
+    left = yes.sum() - yes
+    return (left["sum"] / left["size"]).std(ddof=0) * (len(yes) - 1) ** 0.5
+
+
+def test_the_error_of_a_share_of_yes_is_that_of_leaving_out_tasks(static):
+    assert static["apart"].sem() == pytest.approx(100 * left_out(static["yes"]), rel=0.1)
+
+
 def test_solutions_of_static_data_sets_show_what_they_say(static):
     assert (static.ended["solution-1"]["prompts a sample"] == 16).all()
     assert static.ended["code-04"].loc["least pns", "candy_party_v0"] == static["floor"] > 0
@@ -433,6 +443,19 @@ def error_test():
         repetitions=100,
         seed=4,  # a setting has *or* at the root alone
     )
+
+
+def test_the_error_of_a_share_of_yes_is_that_of_leaving_out_settings(error_test):
+    yes = error_test["yes"]
+    assert yes["size"].tolist() == [len(tasks) for tasks in error_test["tested"]]
+    assert error_test["error"] == pytest.approx(left_out(yes), rel=0.3)
+
+
+def test_worlds_tell_how_far_a_score_varies(scored):
+    each_world = scored["each_world"]
+    yes = [task.labels[task.keys[:, 1] >= 0].mean() for task in scored["tasks"].tasks]
+    assert each_world["always yes"].tolist() == pytest.approx([100 * share for share in yes])
+    assert each_world["perfect"].sem() == 0 < each_world["coin"].sem()
 
 
 def test_the_expected_error_falls_with_the_root_of_the_number(error_test):

@@ -3,10 +3,12 @@
 import re
 
 import nbformat
+import numpy as np
 import pytest
 
 from lib.book.editions import BOOK
 from lib.ccr.graphs import Chain
+from lib.ccr.linear_reader import is_right, number_in
 
 VALUES = {
     "n_per_bcc": [[4, 2], [2, 2, 2]],
@@ -71,6 +73,24 @@ def test_wrong_worlds_are_wrong_and_consistent(chapter):
     for name in ("forgets_the_direct_arrow", "drops_every_sign", "ignores_the_intervention"):
         assert value[f"consistent_{name}"] == 100 > value[f"valid_{name}"]
     assert value["valid_forgets_the_cell"] == 100 > value["consistent_forgets_the_cell"]
+
+
+def test_a_share_has_an_error_unless_it_is_the_same_in_every_world(chapter):
+    shares = [one for name, one in chapter[0]["numbers"].items() if re.match("valid|consist", name)]
+    assert len(shares) == 2 * len(BREAKS)
+    for one in shares:
+        assert (one["standard_error"] == 0) == (one["value"] == 100)
+
+
+def test_half_a_unit_of_the_last_digit_is_forgiven_and_no_more():
+    truth = np.arange(-2_000, 2_001) / 100
+    for side in (-1, 1):
+        half = np.array([number_in(f"{one + side * 0.005:.3f} pL") for one in truth])
+        assert is_right(half, truth).all()
+        assert not (abs(half - truth) <= 0.005).all(), "without what rounding takes"
+        assert not is_right(truth + side * 0.005_01, truth).any()
+    assert not is_right(number_in("I cannot tell."), 0.0)
+    assert is_right(1.4, 1.0, tolerance=0.4) and not is_right(1.4, 1.0)
 
 
 def test_prompts_do_not_name_what_they_ask_for(chapter, shown):
