@@ -68,7 +68,10 @@ def test_families_are_wrong_as_the_text_says(models):
 
 
 def answer(quantity, value):
-    """Return what the rule of CLadder makes of a number: its side, or 0 near zero."""
+    """Return what the rule of CLadder makes of a number: its side, or 0 for *no* near zero.
+
+    Of an ATE or ETT of exactly zero it makes *unknown*, and none that is wrong here is zero.
+    """
     return np.sign(value - 0.5 * (quantity == "P(Y=1)")) if abs(value) >= 0.005 else 0
 
 
@@ -85,6 +88,8 @@ def test_errors_and_answers_are_as_the_text_says(models):
         and answer(one.quantity, one.published) != answer(one.quantity, one.enumerated)
     ]
     assert sorted(one.quantity for one in changed) == ["NIE"] * 4 + ["P(Y=1)"] * 4
+    of_rule = wrong[wrong["quantity"].isin(["ATE", "ETT"])]
+    assert of_rule[["published", "enumerated"]].abs().min(axis=None) > 1e-9, "else: unknown"
     for one in changed:
         if one.quantity == "P(Y=1)":
             known = models[one.model_id].published

@@ -1,8 +1,17 @@
 """What the chapter on treatments over time says is so, with other values than its own."""
 
+import re
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from lib.book.editions import BOOK
+from lib.book.parameters import checked, read_notebook, read_parameters
+from lib.book.recorded import recorded
+from lib.errors import InputError
+from lib.income import fitted_simulator
+from lib.income.regimes import LOW, lottery, true_values
 
 VALUES = {
     "job_by_studies": 0.25,
@@ -58,7 +67,7 @@ def test_income_that_studies_have_changed_is_a_cause_of_later_studies(page, show
 
 def test_right_entrants_are_nearer_than_those_who_followed(page, shown):
     table = shown(page[1], "decisions-table")
-    off = {name: abs(row["bias, 2 decisions, $"]) for name, row in table.items()}
+    off = {name: abs(row["bias, K = 2, $"]) for name, row in table.items()}
     assert all(off[name] < off["Those who followed"] / 2 for name in ("IPW", "AIPW", "AIPW, true"))
 
 
@@ -79,3 +88,118 @@ def test_what_is_hidden_misleads_estimated_probabilities_and_not_true_ones(page,
     found = {name: row["always full-time"] for name, row in table.items()}
     assert found["AIPW: without income"] < found["AIPW: all columns"] - 8_000
     assert abs(found["AIPW, true: without income"] - found["truth"]) < 8_000
+
+
+def estimates(notebook, cell):
+    """Read the estimates that a cell shows, each with its standard error, row by row."""
+    (outputs,) = (one.outputs for one in notebook.cells if one.id == cell)
+    lines = outputs[-1].data["text/plain"].splitlines()[1:]
+    pairs = [re.findall(r"([−\d\u202f]+)\s±\s([\d\u202f]+)", line) for line in lines]
+    plain = str.maketrans({"\u202f": "", "−": "-"})
+    names = [re.split(r"  +|\s±|\s(?=[−\d])", line.strip())[0] for line in lines]
+    found = [[tuple(float(one.translate(plain)) for one in pair) for pair in row] for row in pairs]
+    return dict(zip(names, found, strict=True))
+
+
+def apart(one, other):
+    """Say how many standard errors lie between two estimates."""
+    return abs(one[0] - other[0]) / np.hypot(one[1], other[1])
+
+
+def test_a_fifth_decision_is_refused_since_it_takes_the_income_away():
+    _, cell = read_notebook(BOOK.notebook("treatments_over_time"))
+    parameters = read_parameters(cell.source)
+    assert checked(parameters, {"decisions": [1, 4]})["decisions"] == [1, 4]
+    with pytest.raises(InputError, match="'decisions' must be at most 4: found 5"):
+        checked(parameters, {"decisions": [1, 5]})
+    regimes = {"never study": "No studies", "always full-time": "Full-time studies"}
+    for most, earns in ((4, True), (5, False)):
+        values = true_values(fitted_simulator(), regimes, 300, range(1, most + 1))["value"]
+        assert (values["always full-time"] > 0) == earns
+        assert values["never study"] > 0
+
+
+def test_no_weight_is_larger_than_the_lottery_allows(page, shown):
+    ranks, incomes = np.meshgrid(np.arange(1, 17), [0.0, 90_000.0])
+    now, before = (
+        pd.DataFrame({"education-num": ranks.ravel()}),
+        pd.DataFrame({"income": incomes.ravel()}),
+    )
+    none, evening, _, full = lottery(now, before).min(axis=0)
+    least = {"never study": none, "always full-time": full}
+    least |= {"until the Bachelor's": min(none, full), "evening if low": min(none, evening)}
+    table = shown(page[1], "solution-3")
+    assert set(table) == set(least)
+    for name, chance in least.items():
+        once, twice = table[name]["after 1"], table[name]["after 2"]
+        assert 1 < once <= round(1 / chance)
+        assert once < twice <= round(1 / chance**2)
+    assert table["always full-time"]["after 1"] == round(1 / full), "somebody has all the learning"
+
+
+def test_regimes_of_ones_own_have_a_truth_and_estimates_near_it(page, shown):
+    table, found = shown(page[1], "solution-4"), estimates(page[1], "solution-4")
+    assert [*table] == [*found] == ["one year", "while low"]
+    assert table["while low"]["MSM, $"] == "", "of a dynamic regime it knows nothing"
+    assert [len(row) for row in found.values()] == [4, 3]
+    for truth, *others in found.values():
+        assert truth[0] > 0
+        assert all(apart(one, truth) < 3 for one in others)
+
+
+def test_trees_are_iterated_as_lines_are(page, shown):
+    table, oracle = shown(page[1], "solution-6"), estimates(page[1], "by-hand")
+    assert [*table] == ["always full-time", "until the Bachelor's", "evening if low"]
+    worth = shown(page[1], "by-hand")
+    for name, row in table.items():
+        gain = worth[name]["truth, $"] - worth["never study"]["truth, $"]
+        assert row["truth"] == pytest.approx(gain, abs=1)
+        error = np.hypot(oracle[name][0][1], oracle["never study"][0][1])
+        assert abs(row["lines"] - row["truth"]) < 3 * error
+        assert abs(row["trees"] - row["truth"]) < 3 * error
+        assert row["lines"] != row["trees"]
+
+
+def test_counts_are_those_of_the_recorded_run(page, shown):
+    (kept,) = recorded("treatments_over_time", "by_decisions").values()
+    (outputs,) = (one.outputs for one in page[1].cells if one.id == "kept-counts")
+    names, *lines = outputs[-1].data["text/plain"].splitlines()
+    assert re.split(r"\s+(?=[a-z])", names.strip())[3:5] == ["below 93 %", "above 97 %"]
+    lines = [re.split(r"\s{2,}", line.strip()) for line in lines]
+    counts = {(family, int(k)): [*map(float, row)] for family, k, *row in lines}
+    right = kept[kept["estimator"].isin(["ipw", "ipw-true", "aipw", "aipw-true"])]
+    assert len(right) == 24
+    for k, rows in right.groupby("decisions"):
+        cells, below, above, by_chance, _ = counts["IPW and AIPW", k]
+        assert cells == 12
+        assert below == (rows["coverage"] < 0.93).sum()
+        assert above == (rows["coverage"] > 0.97).sum()
+        panels = kept.attrs["parameters"]["n_panels"]
+        drawn = np.random.default_rng(0).binomial(panels, 0.95, 200_000) / panels
+        expected = 12 * ((drawn < 0.93) | (drawn > 0.97)).mean()
+        assert by_chance == pytest.approx(expected, abs=0.07)
+
+
+def test_the_recorded_run_is_as_the_text_says():
+    (kept,) = recorded("treatments_over_time", "by_overlap").values()
+    run = kept.attrs["parameters"]
+    assert run["own"][0] == 0
+    assert run["decisions"] == [1, 3]
+    kept = kept[kept["γ"] == 0].set_index(["estimand", "estimator"])
+    none, evening, full = "No studies", "Evening course", "Full-time studies"
+    regimes = {
+        "never study": none,
+        "always full-time": full,
+        "until the Bachelor's": lambda now, _: np.where(now["education-num"] < 13, full, none),
+        "evening if low": lambda _, before: np.where(before["income"] < LOW, evening, none),
+    }
+    truth = true_values(fitted_simulator(), regimes, 2_000)["error of gain"]
+    truth *= (2_000 / run["n_truth"]) ** 0.5
+    luck = kept["standard deviation"] / run["n_panels"] ** 0.5
+    far = kept["bias"].abs() / np.hypot(luck, truth.reindex(kept.index, level=0))
+    static = [("always full-time", name) for name in ("g-computation", "msm", "msm-true")]
+    assert (far[static] > 6).all(), "many standard errors"
+    assert (kept["coverage"] + 3 * kept["error of coverage"])[static].max() < 0.95
+    assert far.xs("aipw", level="estimator").max() < 3
+    rmse = kept.pivot_table("RMSE", "estimand", "estimator")
+    assert (rmse["aipw"] < rmse["ipw"]).all()
