@@ -147,6 +147,18 @@ def test_solutions_on_the_fit_show_what_they_say(fit):
     assert 0.5 < of_simulated < of_table + 0.02 < 0.65
 
 
+def test_the_solution_on_fits_parts_the_chance_of_subjects_from_that_of_fits(fit):
+    between, within = (row["average effect, $"] for row in fit.table("solution-fits").values())
+    here = fit.table("code-32")["average effect, $"]
+    assert between == pytest.approx(here["standard deviation"], abs=1)
+    # The error of subjects falls with the root of their number; that of fits need not.
+    kept = list(recorded("simulator_fitting", "lottery", index="fact").values())[-1]
+    more = kept.loc["average effect, $"]
+    size = kept.attrs["parameters"]["n_fit"] / FIT["n_fit"]
+    assert within == pytest.approx(size**0.5 * more["standard error"], rel=0.25)
+    assert more["standard deviation"] < more["standard error"], "subjects move it more than fits"
+
+
 def full_time(worlds) -> bool:
     return worlds.values["treatment"] == "Full-time studies"
 

@@ -175,8 +175,10 @@ def test_a_share_that_is_all_of_two_studies_has_no_error_of_zero():
     (program,) = (cell.source for cell in cells if cell.id == "code-42")
     kept, two = {}, pd.Series([1.0, 1.0])
     names = {"study": SimpleNamespace(difference=two), "found": two, "error": two, "pd": pd}
-    names |= {"number": lambda name, *one: kept.update({name: one}), "typeset": typeset}
+    names |= {"number": lambda name, *one: kept.update({name: one})}
+    names["record"] = lambda name, table, **_: kept.update({name: table})
     exec(program, names)
+    assert kept["weighted"].loc["from pairs"].item() == 1.0
     assert kept["coverage"] == (100, "%", None)
 
 
@@ -214,6 +216,10 @@ def test_what_recorded_definitions_and_forests_are_worth():
     third = definitions.set_index("estimator").loc[labels()["t-xgbr"]]
     assert third["changed"] > 10 * third["as defined"]
     (forests,) = recorded("published_sample", "forests", index="estimator").values()
+    if "adjustment" in forests:
+        minimal = forests[forests["adjustment"] == "minimal"].loc["s-rfr"]
+        assert minimal["min"] < minimal["paper"] < minimal["max"]
+        forests = forests[forests["adjustment"] == "full"]
     moved = forests["max"] - forests["min"]
     assert (forests["size"] == 3).all()
     assert moved.min() > 150
@@ -332,6 +338,28 @@ def test_do_the_intervals_cover(ask):
     control, treated = (np.array(y)[who].mean() for y, who in zip(incomes, can, strict=True))
     assert found["numbers"]["limit_of_weighting"] == pytest.approx(treated - control)
     assert not can[1].all() and abs(treated - control - world[0]) > 1, "it is not the ATE"
+
+
+def test_in_recorded_lotteries_every_interval_of_the_page_keeps_its_promise():
+    (run,) = recorded("coverage", "averages").values()
+    lottery = run[run["γ"] == 0].set_index("estimator")["coverage"]
+    asked = run.attrs["parameters"]["estimators"]
+    assert set(lottery.index) == set(asked) and "match-boot" not in asked
+    assert lottery.between(0.93, 0.97).all(), lottery
+
+
+def test_lines_whose_residuals_are_enlarged_cover_where_those_taken_as_known_do_not():
+    (run,) = recorded("coverage", "averages").values()
+    world = run[run["γ"] == 1].set_index("estimator")
+    lines, corrected = world.loc[["t-ridge", "r"]], world.loc[["aipw", "dr"]]
+    gap = lines["coverage"].min() - corrected["coverage"].max()
+    error = np.hypot(lines["error of coverage"].max(), corrected["error of coverage"].max())
+    assert gap > max(0.2, 4 * error), "far oftener, and not by chance"
+    assert (lines["stated"] > 0.9 * lines["standard deviation"]).all(), "honest"
+    assert (corrected["stated"] < 0.6 * corrected["standard deviation"]).all(), "too short"
+    # Corrected estimates scatter nearly as the lines do.
+    apart = corrected["standard deviation"] / world.loc["t-ridge", "standard deviation"]
+    assert apart.between(0.8, 1.25).all()
 
 
 def test_in_the_recorded_run_overlap_weights_lose_least():
