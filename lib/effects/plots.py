@@ -107,6 +107,7 @@ def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
     table = pd.concat(runs, names=["series", "criterion"]).rename(columns=names).reset_index()
     options = {"looks": {"one study": {"marker": "|", "markersize": 10}}, "line": {"best": 0}}
     mean = means["regret"].drop("at random", errors="ignore")
-    title = f"Least is lost by {mean.idxmin()}, most by {mean.idxmax()}"
+    ends = (f"{number_text(mean[k], digits=2)} ({k})" for k in (mean.idxmin(), mean.idxmax()))
+    title = f"Mean regret is between {' and '.join(ends)}"
     title = title if mean.min() < mean.max() else "All criteria lose the same"
     return intervals(table, "criterion", title, "regret, in R² of the true effects", **options)

@@ -131,7 +131,7 @@ def test_regrets_are_those_of_every_study_and_their_means():
     means = (first + second) / 2
     means = means.assign(**{"regret lower": -0.1, "regret upper": 0.9})
     figure = plots.regrets([first, second], means)
-    assert message(figure) == "Least is lost by R-loss, most by plug-in"
+    assert message(figure) == "Mean regret is between 0.15 (R-loss) and 0.40 (plug-in)"
     same = plots.regrets([first, second], means.assign(regret=0.2))
     assert message(same) == "All criteria lose the same"
     (axes,) = figure.axes
