@@ -3,14 +3,18 @@
 Bounds are four standard errors, unless said otherwise, about what follows from the mechanisms.
 """
 
+import re
+
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 
 from lib.book.editions import BOOK
 from lib.effects.study import ARMS
 from lib.errors import InputError
 from lib.income import fitted_simulator
 from lib.income.study import TREATED_STEP
+from lib.scm.comparison import average_effect
 
 VALUES = {
     "n_people": 30_000,
@@ -36,8 +40,41 @@ PAIRS = [("talent_pays", "match_pays"), ("same_luck", "opposite_luck")]
 
 
 @pytest.fixture(scope="module")
-def numbers(executed):
-    return executed(BOOK.notebook("causal_queries"), VALUES)[0]["numbers"]
+def page(executed):
+    """The run record and the executed notebook."""
+    return executed(BOOK.notebook("causal_queries"), VALUES)
+
+
+@pytest.fixture(scope="module")
+def numbers(page):
+    return page[0]["numbers"]
+
+
+@pytest.fixture
+def told(page):
+    """Read the values and standard errors that a cell shows, such as −531 ± 70."""
+
+    def read(cell: str) -> dict[str, tuple[float, float]]:
+        (outputs,) = (one.outputs for one in page[1].cells if one.id == cell)
+        rows = BeautifulSoup(outputs[-1].data["text/html"], "html.parser").select("tbody tr")
+        found = {}
+        for row in rows:
+            text = row.td.get_text().replace("\N{MINUS SIGN}", "-")
+            value, error = (re.sub(r"\s", "", part) for part in text.split("±"))
+            found[row.th.get_text()] = float(value), float(error)
+        return found
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def two_worlds():
+    """The subjects of the page with studies at step 1, and without."""
+    everyone = {"n": VALUES["n_samples"], "horizon": VALUES["horizon"], "seed": VALUES["seed"]}
+    return [
+        fitted_simulator().sample(**everyone, do={"studies": {TREATED_STEP: arm}})
+        for arm in reversed(ARMS)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +221,61 @@ def test_couplings_agree_on_the_experiment_and_part_on_one_life(near, numbers):
     assert gumbel["value"] - 4 * gumbel["standard_error"] > inverse["value"]
     all_of_them = numbers["all_go_on_inverse"]["value"]
     assert inverse["value"] < all_of_them / 2, "the lower bound is far from the average"
+
+
+def test_the_solution_on_sums_finds_a_difference_where_there_is_a_city(told):
+    # A lottery breaks what ties jobs to the city, where a job pays 12 000 dollars more.
+    broken = [CITY[a] * (1 - CITY[a]) * np.diff(JOBS[a])[0] for a in (0, 1)]
+    expected = dict.fromkeys(["talent pays", "match pays"], 0.0)
+    expected |= dict.fromkeys(["same luck", "opposite luck"], -12_000 * (broken[1] - broken[0]))
+    found = told("solution-3")
+    assert list(found) == list(expected)
+    for name, (value, error) in found.items():
+        assert value == pytest.approx(expected[name], abs=4 * error), name
+        assert (value + 4 * error < 0) == (expected[name] < 0), "more than chance"
+
+
+def test_the_solution_that_counts_all_years_searches_the_same_thresholds(page, shown, two_worlds):
+    gains = [world.groupby("subject")["income"].sum() for world in two_worlds]
+    gain = (gains[0] - gains[1]).to_numpy()  # before step 1 nothing differs
+    before = two_worlds[1].query("t == 0")["income"].to_numpy()
+    table = shown(page[1], "solution-4")
+    for name, price in {"without the price": 0, "with the price": 10_000}.items():
+        row, net = table[name], gain - price
+        assert row["gain of sending everybody, $"] == round(net.mean())
+        worth = {c: (net * (before < c)).mean() for c in range(0, 200_001, 5_000)}
+        assert row["best threshold, $"] == max(worth, key=worth.get)
+        assert row["its gain, $"] == round(max(worth.values()))
+        assert row["best threshold, $"] < page[0]["numbers"]["best_threshold"]["value"]
+
+
+def test_the_solution_on_couplings_compares_the_arrow_of_the_table(told, numbers):
+    (one, error), (other, its_error) = told("solution-5").values()
+    assert one == round(numbers["education_switched_on"]["value"])
+    assert abs(one - other) < 4 * np.hypot(error, its_error)
+    assert other > 2 * its_error
+
+
+def test_an_arrow_carries_the_same_under_another_coupling():
+    everyone, step = {"n": 8_000, "horizon": 6, "seed": 3}, TREATED_STEP
+    found = []
+    for coupling in ("gumbel", "inverse_cdf"):
+        simulator = fitted_simulator(coupling=coupling)
+        treated = simulator.sample(**everyone, do={"studies": {step: ARMS[1]}})
+        do = {"studies": {step: ARMS[0]}, "income": {step: treated}}
+        off = simulator.sample(**everyone, do=do)
+        on = simulator.sample(**everyone, do=do | {"education": {step + 1: treated}})
+        found.append(average_effect(on, off, "income", 5).iloc[:2])
+    (one, error), (other, its_error) = found
+    tolerance = 4 * np.hypot(error, its_error)
+    assert one == pytest.approx(other, abs=tolerance)
+    assert one > tolerance, "a bound that says something"
+
+
+def test_the_solution_on_a_richer_rule_promises_more_and_reports_on_others(page, shown, numbers):
+    table = shown(page[1], "solution-6")
+    single, richer = table["income"], table["income and age"]
+    assert richer["promise, $"] >= single["promise, $"]
+    assert single["report, $"] == round(numbers["reported_for_even"]["value"])
+    assert single["error, $"] == round(numbers["reported_for_even"]["standard_error"])
+    assert richer["report, $"] != richer["promise, $"]

@@ -22,7 +22,7 @@ HOMEWORK = re.findall(r"^\$ python -m lib run (.*)$", ONE_LINE, re.MULTILINE)
 #: A command's first words → a recorded number of its page → what it is, how far that may be from
 #: it, and how the answer to the homework says so.
 ANSWERS = {
-    "worlds -p n_samples": {"effect_at_the_end": (-15_000, 1_500, "about −15 000 dollars")},
+    "worlds -p n_samples": {"average_effect": (-15_000, 1_500, "about −15 000 dollars")},
     "theory -p heterogeneity": {
         name: (12_000, 0.5, "all four averages are 12 000") for name in ("ate", "att", "atu", "ato")
     },

@@ -104,6 +104,16 @@ def test_a_symbol_is_used_on_the_page_that_the_index_links(symbol, address):
         assert page == using[0], "the page on which it is first used"
 
 
+def test_the_introduction_and_the_chapter_on_effects_link_the_index():
+    """By their first formulas, so that readers know where to look."""
+    introduction = (ROOT / "book" / "introduction.md").read_text(encoding="utf-8")
+    assert "](notation.md)" in introduction.split("$$")[2].split("\n\n")[1]
+    cells = json.loads((ROOT / "notebooks" / "theory.ipynb").read_text(encoding="utf-8"))["cells"]
+    prose = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    (paragraph, *_) = (one for one in "\n\n".join(prose).split("\n\n") if math(one))
+    assert "](../../notation.md)" in paragraph
+
+
 def test_the_index_would_miss_what_it_does_not_list():
     formula = r"\frac{\hat\tau}{\text{words}} \perp \mathrm{PNS}_x"
     assert looked_up(tokens(formula)) == {r"\tau", r"\perp", "PNS", "x"}

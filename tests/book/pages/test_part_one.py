@@ -164,7 +164,6 @@ def full_time(worlds) -> bool:
 
 
 def test_the_effect_is_that_of_the_step(worlds):
-    assert worlds.value("effect_at_the_end") == worlds.value("average_effect")
     assert (worlds.value("effect_at_once") < 0) == full_time(worlds)
     error = worlds.numbers["average_effect"]["standard_error"]
     if worlds.values["horizon"] == 7:

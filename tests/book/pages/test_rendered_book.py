@@ -396,6 +396,24 @@ def test_page_is_readable(visit, width):
     assert small_texts(page) == []
 
 
+def test_code_fits_a_desk_where_it_is_folded_too(visit):
+    """79 columns are no wider than a page, and no wider than an opened solution on it."""
+    page, *_ = visit
+    page.set_viewport_size({"width": DESK, "height": 900})
+    cut = page.evaluate(
+        """() => {
+            const folded = [...document.querySelectorAll('article details:not([open])')];
+            for (const one of folded) one.open = true;
+            const cut = [...document.querySelectorAll('article .cell_input pre')]
+                .filter(one => one.scrollWidth > one.clientWidth)
+                .map(one => `${one.scrollWidth - one.clientWidth} px: ${one.textContent}`);
+            for (const one of folded) one.open = false;
+            return cut;
+        }"""
+    )
+    assert cut == []
+
+
 def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
     """What is wider than the screen can be scrolled to; nothing is cut off."""
     page, *_ = visit
@@ -797,6 +815,46 @@ def test_a_click_sorts_a_table_by_its_numbers(fresh, runs):
             seconds.click()
             shown = [float(text) for text in cells.all_text_contents()]
             assert len(shown) == 2 and shown == sorted(shown, reverse=reverse)
+
+
+SORTED = {  # as they stand in a column → in which order
+    "Parameters": (
+        ["n 200, seed 1", "seed 3", "n 9, seed 10", "n 10_000", "n 9, seed 2", "n -3", "n 0.05"],
+        ["n -3", "n 0.05", "n 9, seed 2", "n 9, seed 10", "n 200, seed 1", "n 10_000", "seed 3"],
+    ),
+    "Recorded": (
+        ["mean: 4\u202f816 ± 61", "", "mean: 79 ± 2", "mean: −2\u202f100 ± 3", "mean: −9.5 ± 1"],
+        ["", "mean: −2\u202f100 ± 3", "mean: −9.5 ± 1", "mean: 79 ± 2", "mean: 4\u202f816 ± 61"],
+    ),
+    "Begun": (
+        ["2026-11-23 09:15", "2026-09-30 23:00", "2026-11-23 10:05", "2026-11-03 12:00"],
+        ["2026-09-30 23:00", "2026-11-03 12:00", "2026-11-23 09:15", "2026-11-23 10:05"],
+    ),
+}
+
+
+@pytest.mark.parametrize("head", SORTED)
+def test_numbers_within_words_are_sorted_by_their_value(fresh, runs, head):
+    (_, home), (texts, expected) = runs, SORTED[head]
+    with opened(fresh, f"{home}/index.html", home) as (page, _):
+        button = page.locator("table.sortable th button", has_text=head)
+        cells = button.evaluate(
+            """(button, texts) => {
+                const place = button.closest("th").cellIndex;
+                const body = button.closest("table").tBodies[0];
+                body.replaceChildren(...texts.map(text => {
+                    const row = body.rows[0].cloneNode(true);
+                    row.cells[place].textContent = text;
+                    return row;
+                }));
+                return place + 1;
+            }""",
+            texts,
+        )
+        column = page.locator(f"table.sortable tbody tr :nth-child({cells})")
+        for order in (expected, expected[::-1]):
+            button.click()
+            assert column.all_text_contents() == order
 
 
 def test_the_name_of_the_edition_is_on_every_page(visit):

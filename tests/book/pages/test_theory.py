@@ -180,8 +180,13 @@ def test_solutions_show_what_they_say(page, shown):
         return shown(page.notebook, f"solution-{name}")
 
     error = 4 * 160  # one standard error is below 160 dollars with these numbers of people
-    lottery = {name: row["difference, $"] for name, row in solution("lottery").items()}
-    assert lottery == pytest.approx({"seen": 12_000, "more anyway": 0}, abs=error)
+    lottery = {name: row["value, $"] for name, row in solution("lottery").items()}
+    assert lottery.pop("adjusted for support and club") < 12_000 - error
+    expected = dict.fromkeys(lottery, 12_000)
+    expected |= {"more anyway": 0, "adjusted for support and job": 8_000}
+    assert lottery == pytest.approx(expected, abs=error)
+    assert [lottery[name] for name in ("ATE", "ATT", "ATU", "ATO")] == [12_000] * 4
+    assert {"adjusted for nothing", "effect in the other world"} < {*lottery}
     closed = [row["back door closed"] for row in solution("school").values()]
     assert closed == ["yes", "no", "yes"]
     treated = {name: row["ATT, $"] for name, row in solution("treated").items()}
