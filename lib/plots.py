@@ -80,8 +80,8 @@ class Drawing(Figure):
             self.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
 
+    # What notebooks look for; the title, which is shapes in an SVG file, as text beside it.
     def _repr_svg_(self) -> tuple[str, dict[str, str]]:
-        """Show it, and tell its title, which in an SVG file is shapes, to those who hear a page."""
         titles = (legend.get_title().get_text() for legend in self.legends)
         return self.svg(), {"title": " ".join(" ".join(titles).split())}
 

@@ -224,10 +224,7 @@ def _code(cells: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
-    """Take from an executed notebook what differs from run to run; return its error streams.
-
-    Figures get their titles, which follow the parameters, into their texts for the blind.
-    """
+    """Take from an executed notebook what differs from run to run; return its error streams."""
     streams = []
     for part in [executed, *executed.cells]:
         part.metadata.pop("papermill", None)
@@ -242,7 +239,7 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
             else:
                 cell.outputs.append(output)
             if title := output.get("metadata", {}).get("image/svg+xml", {}).get("title"):
-                # What the figure of this run says, before what every figure of its kind shows.
+                # For the blind: what the figure of this run says, before what its kind shows.
                 image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
                 image["alt"] = f"{title}. {image.get('alt', '')}".strip()
     return streams

@@ -2,8 +2,7 @@
 
 It rebuilds the program that a prompt tells and runs it step by step; an effect is the difference of
 two runs, in which what is set, and what is held, are lines that were changed. It shares nothing
-with what wrote the prompt, and knows neither matrices nor paths. What it does not understand, it
-refuses.
+with what wrote the prompt, and knows neither matrices nor paths. It refuses what it cannot read.
 """
 
 import re

@@ -1,8 +1,7 @@
 """Static data sets: fixed samples of tasks, for those who want to compare, not to generate.
 
-``data/static_data_sets.yml`` says what each set is made of, and what people should know of
-it; ``lib.book.publishing`` writes that beside the tables. Same configuration and seed,
-same bytes.
+``data/static_data_sets.yml`` says what each set is made of, and what people should know of it;
+``lib.book.publishing`` writes that beside the tables. Same configuration and seed, same bytes.
 """
 
 from typing import Any

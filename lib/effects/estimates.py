@@ -220,11 +220,9 @@ def _ready(name: str, estimator: Any, study: Study) -> Any:
 
 
 class _Tables:
-    """What estimators learn from, and whom they are asked about: one object, named once.
+    """What estimators learn from, and whom they are asked about: one object, named once."""
 
-    Arrays of their own would be left with one worker of a cluster, and be lost with it.
-    """
-
+    # Arrays of their own would be left with one worker of a cluster, and be lost with it.
     def __init__(self, study: Study):
         self.seen = study.covariates.to_numpy(), study.arm, study.outcomes
         self.tested = study.test_covariates.to_numpy()

@@ -152,8 +152,8 @@ def read_experiment(source: Grids = GRIDS) -> Options:
     """Read what an estimator file says of its study, as arguments of `benchmark`.
 
     `benchmark(observational, control, treated, **read_experiment("theirs.yml"))` repeats the
-    experiment of a public file: its estimators, covariates, arms, selection and seed. Left out are
-    those of other modules, whose code would run; who trusts them, names them.
+    experiment of a public file: its covariates, arms, selection, seed and estimators, but for those
+    of other modules, whose code would run: name them if you trust them.
     """
     content = _content(source)
     told = (content.get("experiment") or {}) | (content.get("selection") or {})

@@ -138,8 +138,7 @@ def evaluate(
 
     Intervals of `error` are those that estimators state, less the truth, so one covers if 0 lies in
     it; `cross-validation`, `width` and `coverage` have none. All others are over resamples of the
-    test subjects, the estimator as it is; but an `ATE` that is no mean of theirs has the interval
-    that its estimator states.
+    test subjects, the estimator as it is; for an `ATE` that is no mean of theirs, as it is stated.
     """
     averages = average_effects(study)["value"]
     # An average alone is marked as if everybody had it.

@@ -54,8 +54,7 @@ def hidden_confounder(study: DrawnStudy, name: str) -> DrawnStudy:
 def overlap(study: DrawnStudy, power: float) -> DrawnStudy:
     """Draw the treatment from the true probabilities, :func:`~lib.effects.study.tempered`.
 
-    The power 0 is a lottery of all levels, 1 the world as it is, drawn anew, and a larger one is
-    sharper.
+    The power 0 is a lottery of all levels, 1 the world as it is, redrawn; larger ones are sharper.
     """
     tables = ("probabilities", "test_probabilities")
     known = {which: tempered(getattr(study, which), power) for which in tables}

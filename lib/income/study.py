@@ -109,8 +109,7 @@ def draw_studies(
     """Draw one study a seed, as it is needed, from one simulator or from several in turn.
 
     The seed is that of who is seen. The test subjects, and what is true of them, are the same for
-    all studies of a simulator, and found once, from 10 `repeats`, unless they are among `options`,
-    which are others of :func:`draw_study`.
+    all studies of a simulator, found once; `options` are of :func:`draw_study`, 10 `repeats`.
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     met = len(simulators) > 0 and all(isinstance(one, Simulator) for one in simulators)
