@@ -56,6 +56,11 @@ def test_extremes_are_those_of_the_recorded_tables(found):
         assert found[f"unknown_{end}"] == round(kinds.agg(end))
 
 
+def test_regrets_are_those_of_the_recorded_choices(found):
+    means = of_run("studies/model_selection/means.csv").set_index("criterion")["regret"]
+    assert found["least_regret"] == means.min() < found["regret_at_random"] == means["at random"]
+
+
 def test_truths_that_are_wrong_are_those_of_the_audit(found):
     # As its own chapter counts them: in P(Y=1), in its two conditional forms, and in effects.
     assert found["truths_checked"] == 8 * 396
