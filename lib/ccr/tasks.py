@@ -477,10 +477,10 @@ class Setting:
                 story = Story(self.theme, world, seed, name, number % self.n_wordings, self.asides)
                 kept = (self.only_changed, self.n_untold, self.unknown)
                 return Task(number, story, self.n_samples, attempt, *kept)
-        raise InputError(
-            f"no world in {MOST_ATTEMPTS:,} has a global PNS of at least {self.least_pns} and a "
-            f"leaf that is true with a probability of {self.balance} to {1 - self.balance}"
-        )
+        rule = f"a global PNS of at least {self.least_pns}"
+        if least := self.balance:
+            rule += f" and a leaf that is true with a probability of {least} to {1 - least}"
+        raise InputError(f"no world in {MOST_ATTEMPTS:,} has {rule}")
 
     def _is_met(self, world: World) -> bool:
         if self.least_pns == 0 and self.balance == 0:

@@ -471,12 +471,13 @@ def test_a_share_of_the_facts_is_withheld_but_at_least_one(n, withheld, n_untold
 
 def test_a_floor_out_of_reach_is_refused(monkeypatch):
     monkeypatch.setattr(tasks, "MOST_ATTEMPTS", 30)
-    with pytest.raises(InputError) as error:
-        generate("candy_party", least_pns=0.9)
-    assert str(error.value) == (
-        "no world in 30 has a global PNS of at least 0.9 and a leaf that is true with a "
-        "probability of 0.0 to 1.0"
-    )
+    floor = "no world in 30 has a global PNS of at least 0.9"
+    for balance, more in {
+        0.0: "",
+        0.45: " and a leaf that is true with a probability of 0.45 to 0.55",
+    }.items():
+        with pytest.raises(InputError, match=f"^{floor}{more}$"):
+            generate("candy_party", least_pns=0.9, balance=balance)
 
 
 def test_withheld_facts_are_left_out_and_nothing_else_is():
