@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from lib.effects.intervals import NORMAL
 from lib.errors import check_known, check_once
-from lib.plots import DOTS, INK, Tables, intervals, lines
+from lib.plots import DOTS, INK, Look, Tables, intervals, lines
 from lib.tables import number_text
 
 
@@ -54,8 +54,11 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     span = f"from {least} to {most}" if least != most else least
     title = f"Sampled effects by {label}: {span} dollars"
     room = 0.15 * (high - low) + 1
-    looks = {"sampled truth": {**DOTS, "marker": "s", "elinewidth": 1}}
-    options = {"look": {"marker": ".", "linewidth": 1.5}, "looks": looks, "height": 2.9}
+    # Learners of one kind have one colour, and so each a marker.
+    drawn = enumerate(long["series"].unique())
+    looks: dict[str, Look] = {name: {"marker": ".^vDx*"[k % 6]} for k, name in drawn}
+    looks["sampled truth"] = {**DOTS, "marker": "s", "elinewidth": 1}
+    options = {"look": {"markersize": 4, "linewidth": 1.5}, "looks": looks, "height": 2.9}
     options |= {"line": {"": 0}, "ylim": (low - room, high + room)}
     table = long.rename_axis(label).reset_index()
     return lines(table, label, title, "mean effect, US dollars", **options)
