@@ -596,9 +596,9 @@ def measured(name: str, pools: Mapping[str, Executor], repeats: int) -> Iterator
 
 def processor() -> str:
     """Return the model of the processor, where the system tells it in a file, as Linux does."""
-    with contextlib.suppress(OSError):
-        told = re.search(r"(?m)^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text())
-        return told[1].strip() if told else ""
+    with contextlib.suppress(OSError, IndexError):
+        models = re.findall(r"(?m)^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text())
+        return models[0].strip()
     return ""
 
 

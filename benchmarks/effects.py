@@ -41,6 +41,16 @@ LOTTERY, MISTAKE = 100_000, 1_000
 #: Studies, and panels, over which coverage is counted.
 STUDIES, PANELS = 600, 500
 
+NONE, FULL, EVENING = "No studies", "Full-time studies", "Evening course"
+
+#: The regimes of the chapter on treatments over time.
+REGIMES = {
+    "never study": NONE,
+    "always full-time": FULL,
+    "until the Bachelor's": lambda now, _: np.where(now["education-num"] < 13, FULL, NONE),
+    "evening if low": lambda _, before: np.where(before["income"] < LOW, EVENING, NONE),
+}
+
 #: Entrants of panels that adjust in one step, and those whose probabilities are right.
 NAIVE = ("followers", "regression-first", "regression-all")
 RIGHT = ("ipw", "ipw-true", "aipw", "aipw-true")
@@ -130,24 +140,17 @@ def coverage(folder: Path) -> Iterator[Finding]:
 
 
 def regimes(folder: Path) -> Iterator[Finding]:
-    none, full, evening = "No studies", "Full-time studies", "Evening course"
-    asked = {
-        "never study": none,
-        "always full-time": full,
-        "until the Bachelor's": lambda now, _: np.where(now["education-num"] < 13, full, none),
-        "evening if low": lambda _, before: np.where(before["income"] < LOW, evening, none),
-    }
     simulator, begun = fitted_simulator(), time.process_time()
-    panel = next(draw_panels(simulator, asked, 10_000))
+    panel = next(draw_panels(simulator, REGIMES, 10_000))
     for entrant in ENTRANTS.values():
         entrant(panel)
     seconds = time.process_time() - begun
     yield from within("a panel of 10 000 × 7, drawn, all entrants", seconds, 60)
-    truth = true_values(simulator, asked, 200_000)
+    truth = true_values(simulator, REGIMES, 200_000)
     error = 100 * truth[["standard error", "error of gain"]].max(axis=None) / panel.outcomes.std()
     rule = "standard errors of truths, % of the deviation of income (at most 1)"
     yield rule, f"{error:.2f}", error <= 1
-    panels = draw_panels(simulator, asked, 5_000, PANELS, seed=1)
+    panels = draw_panels(simulator, REGIMES, 5_000, PANELS, seed=1)
     found = over_studies(marked(panels, truth["gain"], [*NAIVE, *RIGHT]))
     with pd.option_context("display.width", 200, "display.max_columns", None):
         print(in_words(found).drop(columns="best").to_string())

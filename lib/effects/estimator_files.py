@@ -107,7 +107,7 @@ def read_estimators(
         options = {key: entry[key] for key in entry if key not in own}
         kind = str(entry["estimator"])
         try:
-            if ":" not in kind:
+            if _is_ours(entry):
                 made[name] = _made(name, kind, options, of_search)
             elif name in names:  # other libraries take their time to import
                 made[name] = adapted(kind, options, seed)
@@ -139,7 +139,7 @@ def every_setting(name: str, source: Grids = GRIDS) -> Options:
     {'estimator': 'my_estimators:MyLearner', 'depth': 4}
     """
     entry = read_grids(source)[name]
-    ours = ":" not in str(entry["estimator"])  # whose values are lists
+    ours = _is_ours(entry)  # whose values are lists
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
     made = {}
     for setting in ParameterGrid(varied):
@@ -164,10 +164,14 @@ def read_experiment(source: Grids = GRIDS) -> Options:
     check(arms.count(None) != 1, "an experiment has two interventions, or says nothing", arms)
     if None not in arms:
         said["arms"] = arms
-    ours = [k for k, entry in content["estimators"].items() if ":" not in str(entry["estimator"])]
+    ours = [name for name, entry in content["estimators"].items() if _is_ours(entry)]
     if others := sorted({*content["estimators"]} - {*ours}):
         warnings.warn(f"estimators of other modules are left out: {others}", stacklevel=2)
     return {"grids": source, "estimators": ours} | said
+
+
+def _is_ours(entry: Options) -> bool:
+    return ":" not in str(entry["estimator"])  # and not `module:Class`
 
 
 def _content(source: Grids) -> Options:

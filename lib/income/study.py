@@ -109,7 +109,7 @@ def draw_studies(
     """Draw one study a seed, as it is needed, from one simulator or from several in turn.
 
     The seed is that of who is seen. The test subjects, and what is true of them, are the same for
-    all studies of a simulator, found once; `options` are of :func:`draw_study`, 10 `repeats`.
+    all studies of a simulator; `options` are those of :func:`draw_study`, by default 10 `repeats`.
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     met = len(simulators) > 0 and all(isinstance(one, Simulator) for one in simulators)

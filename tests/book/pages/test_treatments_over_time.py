@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lib import ROOT
 from lib.book.editions import BOOK
 from lib.book.parameters import checked, read_notebook, read_parameters
 from lib.book.recorded import recorded
 from lib.errors import InputError
 from lib.income import fitted_simulator
-from lib.income.regimes import LOW, lottery, true_values
+from lib.income.regimes import lottery, true_values
 
 VALUES = {
     "job_by_studies": 0.25,
@@ -180,20 +181,16 @@ def test_counts_are_those_of_the_recorded_run(page, shown):
         assert by_chance == pytest.approx(expected, abs=0.07)
 
 
-def test_the_recorded_run_is_as_the_text_says():
+def test_the_recorded_run_is_as_the_text_says(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from effects import REGIMES
+
     (kept,) = recorded("treatments_over_time", "by_overlap").values()
     run = kept.attrs["parameters"]
     assert run["own"][0] == 0
     assert run["decisions"] == [1, 3]
     kept = kept[kept["γ"] == 0].set_index(["estimand", "estimator"])
-    none, evening, full = "No studies", "Evening course", "Full-time studies"
-    regimes = {
-        "never study": none,
-        "always full-time": full,
-        "until the Bachelor's": lambda now, _: np.where(now["education-num"] < 13, full, none),
-        "evening if low": lambda _, before: np.where(before["income"] < LOW, evening, none),
-    }
-    truth = true_values(fitted_simulator(), regimes, 2_000)["error of gain"]
+    truth = true_values(fitted_simulator(), REGIMES, 2_000)["error of gain"]
     truth *= (2_000 / run["n_truth"]) ** 0.5
     luck = kept["standard deviation"] / run["n_panels"] ** 0.5
     far = kept["bias"].abs() / np.hypot(luck, truth.reindex(kept.index, level=0))
