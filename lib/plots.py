@@ -19,9 +19,11 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.ticker import LogLocator
+from sklearn.isotonic import isotonic_regression
 
 from lib import ROOT
 from lib.errors import check_known, check_names
@@ -161,12 +163,11 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
             alone = len(names) == 1 and not name
             for label, value in line.items():
                 # Of a single panel without a name, what a line is stands at its end.
-                beside = {"label": "" if alone else label, **REFERENCE}
+                beside = {"label": "" if alone and in_rows else label, **REFERENCE}
                 (axes.axvline if in_rows else axes.axhline)(value, **beside)
-                if alone:
-                    where = ("data", "axes fraction") if in_rows else ("axes fraction", "data")
-                    end = (value, 1.03) if in_rows else (1.01, value)
-                    axes.annotate(label, end, xycoords=where, ha="center" if in_rows else "left")
+                if alone and in_rows:
+                    where = ("data", "axes fraction")
+                    axes.annotate(label, (value, 1.03), xycoords=where, ha="center")
             draw(axes, part, place, **more)
             if axes.get_xscale() == "log" and "xticks" not in more:
                 # Names of more marks would overlap.
@@ -184,11 +185,39 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
             axes.tick_params(labelbottom=last or not shared, labelleft=not inner)
             axes.set(xlabel=across if last else "", ylabel="" if inner else up)
         figure.align_ylabels()
-        names = table["series"].cat.categories
-        _head(figure, title, but=names if len(names) == 1 else ())
+        series = [*table["series"].cat.categories]
+        told = series if len(series) == 1 else []
+        if alone and not in_rows:
+            told += _named_at_ends(axes, told, heights[0])
+        _head(figure, title, but=told)
         return figure
 
     return drawn
+
+
+def _named_at_ends(axes: Axes, told: Sequence[str], height: float) -> list[str]:
+    """Name lines at their right ends, if no name has to move far, and say which are named."""
+    handles = zip(*axes.get_legend_handles_labels(), strict=True)
+    named = {name: one[0] if isinstance(one, tuple) else one for one, name in handles}
+    lines = {name: one for name, one in named.items() if name not in told}
+    drawn = all(one.get_linestyle() != "None" for one in lines.values())
+    if not drawn or max(map(len, lines), default=99) > 24:  # letters, the third of a column
+        return []
+    axes.get_ylim()  # by which the scale is settled
+    ends = [one.get_transform().transform(one.get_xydata()[-1]) for one in lines.values()]
+    right, up = axes.transAxes.inverted().transform(ends).T
+    if right.min() < 0.9 or not np.isfinite(up).all():
+        return []
+    order, line = np.argsort(up), 0.17 / (height - 0.5)
+    steps = line * np.arange(len(up))
+    places = isotonic_regression(up[order] - steps) + steps  # the nearest that are a line apart
+    if np.abs(places - up[order]).max() > 0.75 * line:  # as where three ends are one
+        return []
+    for k, place in zip(order, places, strict=True):
+        name, one = [*lines.items()][k]
+        shade = 0.6 * np.array(to_rgb(one.get_color()))  # of thin letters, which pale ones are not
+        axes.annotate(name, (1.01, place), xycoords="axes fraction", va="center", color=shade)
+    return [*lines]
 
 
 def _head(figure: Figure, title: str, but: Collection[str] = ()) -> None:

@@ -482,6 +482,40 @@ def test_what_a_line_is_stands_at_its_end_or_beside_a_name_of_the_panel_in_the_l
     assert [text.get_text() for text in plain.axes[0].texts] == ["promised"]
 
 
+@pytest.mark.parametrize("ends", [(1, 2, 3), (3, 1, 2), (1, 1.05, 3)])
+def test_lines_are_named_at_their_ends(ends):
+    parts = [pd.DataFrame({"x": [0, 1], "value": [0, y]}) for y in ends]
+    table = pd.concat(dict(zip("abc", parts, strict=True)), names=["series"]).reset_index()
+    figure = plots.lines(table, "x", "Apart", line={"promised": 2.5})
+    assert not figure.legends[0].get_texts() and not crowded(figure)
+    (axes,) = figure.axes
+    heights = {text.get_text(): axes.transAxes.transform(text.xy)[1] for text in axes.texts}
+    truth = dict(zip(["a", "b", "c", "promised"], [*ends, 2.5], strict=True))
+    assert sorted(heights, key=heights.get) == sorted(truth, key=truth.get)
+    line = figure.dpi * 0.17
+    for name, y in truth.items():
+        assert abs(heights[name] - axes.transData.transform((1, y))[1]) < line
+    colours = {text.get_text(): text.get_color() for text in axes.texts}
+    assert all((colours[name] < mpl.colors.to_rgb(of_legend(figure)[name])).any() for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("ends", "names", "look"),
+    [
+        ([1, 1.02, 1.04, 3], "abcd", {}),  # names would stand at the ends of other lines
+        ([1, 2, np.nan, 3], "abcd", {}),
+        ([1, 2, 3, 4], "abcd", plots.DOTS),  # points have no ends
+        ([1, 2, 3, 4], ["a name that would leave a line no room", *"bcd"], {}),
+    ],
+)
+def test_lines_that_cannot_be_named_at_their_ends_have_a_legend(ends, names, look):
+    parts = [pd.DataFrame({"x": [0, 1], "value": [0, y]}) for y in ends]
+    table = pd.concat(dict(zip(names, parts, strict=True)), names=["series"]).reset_index()
+    figure = plots.lines(table, "x", "Together", look=look)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*names]
+    assert not texts(figure)
+
+
 def test_places_of_axes_do_not_hang_on_the_last_digits_of_a_solver():
     table = pd.DataFrame({"x": [0, 1, 0, 1], "value": [1, 2, 3, 4], "panel": [*"aabb"]})
     figure = plots.lines(table, "x", "Two panels")
