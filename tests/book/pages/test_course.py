@@ -9,6 +9,7 @@ import pytest
 from lib import ROOT
 from lib.book.editions import BOOK, Run
 from lib.book.parameters import read_notebook, read_parameters
+from lib.book.recorded import recorded
 from lib.ccr import generate
 
 COURSE = (ROOT / "book" / "course.md").read_text(encoding="utf-8")
@@ -165,6 +166,22 @@ def test_a_language_model_at_home_is_asked_as_many_prompts_as_are_said():
     all_of_them = len(few) * setting["n_tasks"] * setting["n_samples"] // 5
     said = f"make {all_of_them // 1_000}\u202f000 of them; with `-p n_tasks 1 -p n_samples 5` "
     assert said + f"there are {len(few)}." in COURSE
+
+
+def test_the_answers_to_the_votes_are_on_every_trouble_of_the_chapter():
+    session = next(one for one in SESSIONS if one.startswith("4:"))
+    table = session.split("| trouble |")[1].split("\n\n")[0]
+    asked = "\n".join(cell.source for cell in cells("stress_tests"))
+    sections = re.findall(r"^## (.+)$", asked, re.MULTILINE)
+    troubles = sections[1 : sections.index("All of it in one table")]
+    assert re.findall(r"^\| ([A-Z][^|]+) \|", table, re.MULTILINE) == troubles
+
+
+def test_figures_of_troubles_are_from_as_many_studies_as_is_said():
+    n_studies = read_parameters(read_notebook(BOOK.notebook("stress_tests"))[1].source)["n_studies"]
+    (kept,) = recorded("stress_tests", "changes").values()
+    assert (n_studies.default, kept.attrs["parameters"]["n_studies"]) == (6, 60)
+    assert "figures are from six studies" in COURSE and "is from sixty larger studies" in COURSE
 
 
 def test_students_who_run_a_program_in_class_have_a_computer():

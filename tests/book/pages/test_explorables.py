@@ -1,6 +1,7 @@
 """Figures that a reader can move say what the library says, and stand still without a script."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -112,6 +113,16 @@ def test_overlap_is_worth_what_a_simulation_finds(page, gamma, size):
     assert found(page, "overlap")["error"] == pytest.approx((means[0] - means[1]).std(), rel=0.1)
     assert found(page, "overlap")["worth"] == pytest.approx(worth, rel=0.05)
     assert found(page, "overlap")["lottery"] == pytest.approx(40_000 / n**0.5, rel=1e-3)
+
+
+def test_the_question_on_overlap_is_answered_by_the_formula_that_is_drawn(page):
+    text = (ROOT / "book" / "explorables.md").read_text(encoding="utf-8").replace("\u202f", "")
+    needed = int(re.search(r"times as many people, about (\d+)\.", text)[1])
+    move(page, "overlap", "gamma", 2)
+    move(page, "overlap", "size", 3)
+    one = found(page, "overlap")
+    # Four times the people halve an error.
+    assert needed == pytest.approx(1_000 * (one["error"] / one["lottery"]) ** 2, rel=0.01)
 
 
 def test_formulas_of_overlap_are_limits_for_many_people(page):

@@ -1,7 +1,9 @@
 """The glossary is in order, and has every word that a page sends its readers to."""
 
+import ast
 import json
 import re
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -50,3 +52,24 @@ def test_words_that_the_glossary_links_are_there():
 def test_every_word_is_linked_from_a_page(words):
     """A reader who meets a word finds the way to it: one of its synonyms is linked somewhere."""
     assert linked() & {word.casefold() for word in words}
+
+
+def test_names_of_the_books_own_in_most_programs_are_explained():
+    """Whoever opens a single chapter has not read the ones before it, nor the library."""
+    used, chapters = Counter(), [*(ROOT / "notebooks").glob("*.ipynb")]
+    for path in chapters:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        (source,) = (
+            "".join(c["source"]) for c in cells if "imports" in c["metadata"].get("tags", [])
+        )
+        of_book = (
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("lib")
+        )
+        used.update(name.name for node in of_book for name in node.names)
+    often = {name for name, times in used.items() if times > len(chapters) / 2}
+    assert {"typeset", "number"} <= often
+    told = (ROOT / "book" / "rerunning.md").read_text(encoding="utf-8")
+    (paragraph,) = (one for one in told.split("\n\n") if "names of the book's own" in one)
+    assert {name for name in often if f"`{name}`" not in paragraph} == set()
