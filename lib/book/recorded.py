@@ -122,8 +122,10 @@ def recorded(
             again = f"`python -m lib record {path.parts[-3]}` again"
             raise InputError(f"{path} is not what was recorded: {again}")
         # Empty cells alone are missing values: a level may be called None.
-        missing = {"keep_default_na": False, "na_values": [""]}
-        table = pd.read_csv(io.StringIO(text), index_col=index, **missing)
+        table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
+        numbers = table.apply(pd.to_numeric, errors="coerce")  # also those of a column of both
+        table = numbers.where(numbers.notna(), table).infer_objects()
+        table = table if index is None else table.set_index(index)
         table.attrs = run
         label = f"recorded {run['date']}"
         if "-p n_samples " in run["command"]:  # not what this notebook takes anyway

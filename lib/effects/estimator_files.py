@@ -94,8 +94,7 @@ def read_estimators(
     of_search |= {"seed": seed, "scored": scored}
     entries, made = read_grids(grids), {}
     several = isinstance(estimators, Iterable) and not isinstance(estimators, str)
-    names: Any = entries if estimators is None else estimators if several else [estimators]
-    names = list(names)
+    names = list[Any](entries if estimators is None else estimators if several else [estimators])
     for name in names:
         rule = "an estimator is a name here, in a dict one that is made"
         check(isinstance(name, str), rule, name)

@@ -26,14 +26,13 @@ def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[Matri
     """
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
-        size = min(BLOCK, resamples - start)
+        numbers = range(resamples)[start : start + BLOCK]
         if seed is None:
-            numbers = range(start, start + size)
             drawn = np.stack([np.random.RandomState(i).randint(n, size=n) for i in numbers])
         else:
-            drawn = rng.integers(n, size=(size, n))
-        drawn += n * np.arange(size)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
+            drawn = rng.integers(n, size=(len(numbers), n))
+        drawn += n * np.arange(len(drawn))[:, None]
+        yield np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape).astype(float)
 
 
 def _r2_by_group(sample: SimpleNamespace) -> Matrix:
@@ -60,8 +59,9 @@ METRICS: dict[str, Callable[[SimpleNamespace], np.ndarray]] = {
     "R² by group": _r2_by_group,
 }
 
-#: Those of averages, which an estimator of nothing else has, too, and those that need groups.
-OF_AVERAGES, OF_GROUPS = ("ATE", "AE"), ("R² by group",)
+#: Those of averages, which an estimator of nothing else has, too; those that need groups; and those
+#: without a truth in them, of which such an estimator has the interval that it states.
+OF_AVERAGES, OF_GROUPS, OF_ESTIMATES = ("ATE", "AE"), ("R² by group",), ("ATE",)
 
 
 def compare(
@@ -150,17 +150,17 @@ def evaluate(
             marks |= {metric + suffix: values for metric, values in table.items()}
     rows = []
     for j, (name, each) in enumerate(estimates.items()):
+        stated = SimpleNamespace(effect=np.array([each.ate, each.lower, each.upper]), centre=0.0)
         if np.isfinite(each.score):
             rows.append((name, "", "cross-validation", each.score, np.nan, np.nan))
         for metric, values in marks.items():
             average = (plain := metric.removesuffix(", truth")) in OF_AVERAGES
-            if plain == "ATE" and each.effects is None:  # the same over all resamples
-                values[1:, j] = each.lower, each.upper
+            if plain in OF_ESTIMATES and each.effects is None:  # the same over all resamples
+                values[:, j] = METRICS[plain](stated)
             if average or each.effects is not None:
                 rows.append((name, "ATE" if average else "CATE", metric, *values[:, j]))
         if each.estimand in averages:
-            errors = np.array([each.ate, each.lower, each.upper]) - averages[each.estimand]
-            rows.append((name, each.estimand, "error", *errors))
+            rows.append((name, each.estimand, "error", *(stated.effect - averages[each.estimand])))
         if each.effect_interval is not None:
             low, high = each.effect_interval
             rows.append((name, "CATE", "width", (high - low).mean(), np.nan, np.nan))

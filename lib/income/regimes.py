@@ -83,11 +83,10 @@ def true_values(
 ) -> pd.DataFrame:
     """Carry regimes out: `value`, and `gain` over the first, with standard errors (US dollars)."""
     check_count("n", n, least=2)
-    incomes = {}
+    values = pd.DataFrame()
     for name, plan in decided(regimes, decisions).items():
         world = simulator.sample(n, horizon, seed, {"studies": plan})
-        incomes[name] = world["income"].to_numpy()[horizon - 1 :: horizon]
-    values = pd.DataFrame(incomes)
+        values[name] = world["income"].to_numpy()[horizon - 1 :: horizon]
     gains = values.sub(values.iloc[:, 0], axis=0)
     columns = {"value": values.mean(), "standard error": values.sem()}
     return pd.DataFrame(columns | {"gain": gains.mean(), "error of gain": gains.sem()})

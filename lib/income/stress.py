@@ -9,7 +9,7 @@ of IncomeSCM names are lifted here: that no value is missing, and nobody lost
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +19,11 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
 from lib import ROOT
-from lib.effects.estimates import Estimate, estimate
+from lib.effects.estimands import average_effects
+from lib.effects.estimates import estimate
 from lib.effects.estimator_files import read_estimators
 from lib.effects.metrics import t_interval
-from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects, tempered
+from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects, Vector, tempered
 from lib.errors import InputError, check, check_known, check_once, is_count, is_number, needed
 from lib.income.characteristics import cohort
 from lib.income.study import TREATED_STEP, DrawnStudy
@@ -165,9 +166,9 @@ def stress_test(
     r"""Make studies harder, level by level, run estimators on them, and mark these.
 
     The studies have true effects; estimators are those of data/estimators/stress.yml, by default
-    all. Marks are the `error` of the average effect and its `absolute error` (US dollars), and `R²`
-    of the effects, missing for estimators of the average alone. Of the R², the noise that K futures
-    leave in a subject's mean difference :math:`\bar d_i` is taken out,
+    all. Marks are the `error`, an estimate less the average that it is of, the `absolute error` (US
+    dollars), and `R²` of the effects, missing for estimators of the average alone. Of the R², the
+    noise that K futures leave in a subject's mean difference :math:`\bar d_i` is taken out,
 
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}
         {\widehat{\mathrm{Var}}(\tau)}.
@@ -183,19 +184,19 @@ def stress_test(
     made = read_estimators(STRESS_GRIDS, estimators, scored=False)
     for level, (k, study) in itertools.product(levels, enumerate(studies)):
         hard = harder(study, level)
+        truth, averages = needed("truth", hard.truth), average_effects(hard)["value"]
         for name, found in estimate(hard, made, progress=progress).items():
-            rows.append((stress, level, k, name, *_marks(needed("truth", hard.truth), found)))
+            error = found.ate - averages[found.estimand]
+            rows.append((stress, level, k, name, error, abs(error), _fit(truth, found.effects)))
     columns = ["stress", "level", "study", "estimator", "error", "absolute error", "R²"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _marks(truth: TrueEffects, found: Estimate) -> tuple[float, float, float]:
-    error, fit = found.ate - truth.mean.mean(), np.nan
-    if found.effects is not None and truth.variance_of_effects > 0:
-        noise = truth.variance.mean() / truth.repeats
-        squares = np.mean((truth.mean - found.effects) ** 2) - noise
-        fit = 1 - squares / truth.variance_of_effects
-    return error, abs(error), fit
+def _fit(truth: TrueEffects, effects: Vector | None) -> float:
+    if effects is None or truth.variance_of_effects == 0:
+        return np.nan
+    squares = np.mean((truth.mean - effects) ** 2) - truth.variance.mean() / truth.repeats
+    return float(1 - squares / truth.variance_of_effects)
 
 
 def curve(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFrame:
@@ -212,20 +213,22 @@ def changed(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFra
     return curve(table.assign(**{mark: table[mark] - first})[later], mark, outside)
 
 
-def changes(
-    table: pd.DataFrame, names: dict[str, str], marks: Iterable[str] = ("error", "R²")
-) -> pd.DataFrame:
-    """Say by how much marks have :func:`changed`.
+def changes(table: pd.DataFrame, marks: Iterable[str] = ("error", "R²")) -> pd.DataFrame:
+    """Average how marks have :func:`changed`; the mark stands first in the index."""
+    return pd.concat({mark: changed(table, mark) for mark in marks}, names=["mark"])
 
-    As text, a row a level and mark, a column an estimator: the mean change ± half of its 95 %
-    interval, such as `+1 101 ± 13`.
+
+def in_words(found: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Say what :func:`changes` has found, a row a level and mark, a column an estimator.
+
+    As text: the mean change ± half of its 95 % interval, such as `+1 101 ± 13`.
     """
     rows, keys = [], ["stress", "level", "mark"]
-    for mark, digits in [(mark, 2 if mark == "R²" else 0) for mark in marks]:
-        for (stress, level, estimator), (mean, _, upper) in changed(table, mark).iterrows():
-            text = number_text(mean, digits=f"+z,.{digits}f")
-            if pd.notna(upper):  # of two studies or more
-                text += f" ± {number_text(upper - mean, digits=digits)}"
-            rows.append((stress, level, mark, names[estimator], text))
-    found = pd.DataFrame(rows, columns=[*keys, "estimator", "text"])
-    return found.pivot_table("text", keys, "estimator", "first", fill_value="", sort=False)
+    for (mark, stress, level, estimator), (mean, _, upper) in found.iterrows():
+        digits = 2 if mark == "R²" else 0
+        text = number_text(mean, digits=f"+z,.{digits}f")
+        if pd.notna(upper):  # of two studies or more
+            text += f" ± {number_text(upper - mean, digits=digits)}"
+        rows.append((stress, level, mark, names[estimator], text))
+    table = pd.DataFrame(rows, columns=[*keys, "estimator", "text"])
+    return table.pivot_table("text", keys, "estimator", "first", fill_value="", sort=False)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
@@ -142,29 +143,49 @@ def rendered_in_forks(forked):
         yield
 
 
+class Entry(float):
+    """A number of a table, with the standard error behind it, missing if there is none."""
+
+    error = math.nan
+
+
 @pytest.fixture(scope="session")
 def shown():
-    """Read the table that a cell shows: the name of a row → that of a column → number or text."""
+    """Read the table that a cell shows: the names of a row → that of a column → number or text.
 
-    def read(notebook: NotebookNode, cell: str) -> dict[str, dict[str, float | str]]:
+    A name that is written once for several rows is that of each; numbers have their `error`.
+    """
+
+    def read(notebook: NotebookNode, cell: str) -> dict[str, dict[str, Entry | str]]:
         (outputs,) = (one.outputs for one in notebook.cells if one.id == cell)
         html = [one.data["text/html"] for one in outputs if "text/html" in one.get("data", {})]
-        rows = BeautifulSoup(html[-1], "html.parser").select("tr")
-        names = [name.get_text().replace("\xa0", " ") for name in rows[0].select("th")]
+        lines = BeautifulSoup(html[-1], "html.parser").select("tr")
+        head, *rows = ([*line.select("th, td")] for line in lines)
+        labels = max((sum(cell.name == "th" for cell in row) for row in rows), default=0)
+        names = [one.get_text().replace("\xa0", " ") for one in head[labels:]]
         names = [re.sub(r" ± [^,]+", "", name) for name in names]
-        table = {}
-        for row in rows[1:]:
-            values = [_as_number(value.get_text()) for value in row.select("td")]
-            if values:
-                labels = [label.get_text() for label in row.select("th")]
-                table[", ".join(labels)] = dict(zip(names[-len(values) :], values, strict=True))
+        table, above = {}, [""] * labels
+        for row in rows:
+            texts = [one.get_text() for one in row]
+            above = [text or name for text, name in zip(texts, above, strict=False)]
+            values = map(_entry, texts[labels:])
+            table[", ".join(filter(None, above))] = dict(zip(names, values, strict=True))
+        assert not labels or len(table) == len(rows), "each row has a name of its own"
         return table
 
     return read
 
 
-def _as_number(text: str) -> float | str:
-    """Read a number, without the standard error behind it."""
-    value = text.split("\xa0±\xa0")[0]
-    plain = re.sub(r"[\s,\u202f\u2009]", "", value).replace("\N{MINUS SIGN}", "-")
-    return float(plain) if re.fullmatch(r"[-+]?\d+(\.\d*)?(e[-+]?\d+)?|nan", plain) else text
+def _entry(text: str) -> Entry | str:
+    """Read a number, and the standard error behind it; what is none stays text."""
+    value, *error = map(_plain, text.split("\xa0±\xa0"))
+    if value is None:
+        return text
+    entry = Entry(value)
+    entry.error = math.nan if error in ([], [None]) else error[0]
+    return entry
+
+
+def _plain(text: str) -> float | None:
+    plain = re.sub(r"[\s,\u202f\u2009]", "", text).replace("\N{MINUS SIGN}", "-")
+    return float(plain) if re.fullmatch(r"[-+]?\d+(\.\d*)?(e[-+]?\d+)?|nan", plain) else None

@@ -17,6 +17,7 @@ from lib.book import editions, recorded, running
 from lib.book.building import build, keep
 from lib.book.recorded import Number, number, record
 from lib.errors import InputError
+from lib.tables import typeset
 
 TABLE = """\
 import pandas as pd
@@ -110,6 +111,27 @@ def test_it_is_read_as_it_was_under_a_label_that_says_how_it_came_to_be(kept):
     assert re.search(r": `python -m lib run marks -p n_samples 50_000` repeats it, in \d+ s", said)
     both = pd.concat({"this run": table, **found}, axis=1)
     assert list(both.columns.get_level_values(0).unique()) == ["this run", label]
+
+
+def test_numbers_among_texts_are_numbers_again(monkeypatch, tmp_path):
+    marks = []
+    monkeypatch.setattr(recorded, "display", lambda _, metadata: marks.append(metadata))
+    levels = pd.Series([10_000, 0.5, "age", "None", "1 or more"], dtype=object)
+    table = pd.DataFrame({"level": levels, "share": [0.1, 0.2, None, 0.4, 0.5]})
+    record("levels", table)
+    text = marks[0]["recorded"]["text/csv"]
+    run = {"date": "2031-02-03", "command": "", "seconds": 1.0}
+    run["tables"] = {"levels": hashlib.sha256(text.encode()).hexdigest()}
+    folder = tmp_path / "paper" / "page"
+    folder.mkdir(parents=True)
+    (folder / "levels.csv").write_text(text)
+    (folder / "run.json").write_text(json.dumps(run))
+    monkeypatch.setattr(recorded, "RECORDED", tmp_path)
+    (found,) = recorded.recorded("page", "levels").values()
+    pd.testing.assert_frame_equal(found, table)
+    (found,) = recorded.recorded("page", "levels", ["level"]).values()
+    assert found.index.tolist() == levels.tolist()
+    assert "10\u202f000 0.100" in str(typeset(found))
 
 
 def test_what_was_never_recorded_leaves_the_others_alone(kept):

@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import resample
 from threadpoolctl import threadpool_limits
 
-from lib.effects import Estimate, read_study
+from lib.effects import Estimate, metrics, read_study
 from lib.effects.metrics import (
     BLOCK,
     METRICS,
@@ -199,6 +199,22 @@ def test_a_metric_is_one_more_function(estimates, monkeypatch):
     effects, truth, _ = estimates
     found = compare(effects, truth, bootstraps=5)["bias"]
     assert found[0] == pytest.approx(effects.mean(axis=0) - truth.mean())
+
+
+def test_a_metric_without_a_truth_has_the_interval_that_is_stated(study, monkeypatch):
+    monkeypatch.setitem(METRICS, "in thousands", lambda of: (of.effect + of.centre) / 1_000)
+    for names in ("OF_AVERAGES", "OF_ESTIMATES"):
+        monkeypatch.setattr(metrics, names, (*getattr(metrics, names), "in thousands"))
+    found = {
+        "t": Estimate(5_000.0, np.linspace(0, 1e4, 300), np.nan, "", 0.0, -1e6, 1e6),
+        "match": Estimate(7_000.0, None, np.nan, "", 0.0, 5_000.0, 9_500.0),
+    }
+    table = evaluate(study, found, bootstraps=20).set_index(["estimator", "metric"])
+    rows = table[["value", "lower", "upper"]].loc[[("t", "in thousands"), ("t", "ATE")]]
+    assert rows.iloc[0].tolist() == pytest.approx((rows.iloc[1] / 1_000).tolist())
+    assert 4 < rows["lower"].iloc[0] < 5 < rows["upper"].iloc[0] < 6, "over the test subjects"
+    for metric in ("in thousands", "in thousands, truth"):
+        assert table.loc[("match", metric), "value":].tolist() == [7.0, 5.0, 9.5]
 
 
 def test_an_estimate_that_is_missing_has_no_score():

@@ -7,21 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lib import ROOT
 from lib.effects.longitudinal import weighting
 from lib.errors import InputError
 from lib.income import fitted_simulator, regimes
 from lib.income.regimes import LOW, draw_panels, lottery, true_values
 
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(ROOT / "benchmarks")
+    from effects import FULL, NONE, REGIMES
+
 DECISIONS = (1, 2)
-FULL_TIME, NONE = "Full-time studies", "No studies"
-REGIMES = {
-    "never study": NONE,
-    "always full-time": FULL_TIME,
-    "until the Bachelor's": lambda now, before: np.where(
-        now["education-num"] < 13, FULL_TIME, NONE
-    ),
-    "evening if low": lambda now, before: np.where(before["income"] < LOW, "Evening course", NONE),
-}
 #: Income is read soon after the last decision, when it tells most of what was done.
 WORLD = {"decisions": DECISIONS, "horizon": 5}
 
@@ -160,7 +156,7 @@ def test_what_is_no_share_or_no_number_of_panels_is_refused(simulator, broken, r
         next(draw_panels(simulator, REGIMES, **{"n": 10, **broken}))
 
 
-@pytest.mark.parametrize("said", [[NONE], (NONE, FULL_TIME, NONE)])
+@pytest.mark.parametrize("said", [[NONE], (NONE, FULL, NONE)])
 def test_a_sequence_that_is_longer_or_shorter_than_its_decisions_is_refused_first(said):
     given = {"never study": NONE, "then and now": said}
     rule = f"regime 'then and now' must be one for all .* there are, 2: found {len(said)}"

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from scipy.special import logit
 
-from lib.effects.estimates import Estimate
+from lib.effects import estimate
+from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import TLearner
 from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects
 from lib.errors import InputError
 from lib.income import draw_studies, draw_study, fitted_simulator, stress
 from lib.income.mechanisms import STUDIES
-from lib.income.stress import changes, curve, rising, stress_test
+from lib.income.stress import changes, curve, in_words, rising, stress_test
 
 #: They change the outcome, and one of them the effect.
 KNOBS = ["bend", "uneven", "noise"]
@@ -203,13 +204,28 @@ def test_effects_without_error_have_an_r2_of_one_although_their_truth_is_noisy(m
     effects = rng.normal(5_000, 20_000, size=50_000)
     mean = effects + rng.normal(0, 40_000 / 4**0.5, size=50_000)
     truth = TrueEffects(mean, np.full(50_000, 40_000.0**2), 4)
-    error, absolute, fit = stress._marks(truth, Estimate(1_000.0, effects, 0.0, "", 0.0))
-    assert fit == pytest.approx(1, abs=0.05)  # 0.5 with the noise in it
-    assert error == pytest.approx(1_000 - mean.mean())
-    assert absolute == abs(error)
+    assert stress._fit(truth, effects) == pytest.approx(1, abs=0.05)  # 0.5 with the noise in it
     # Where noise hides that effects differ at all, there is nothing to divide by.
     hidden = TrueEffects(mean, np.full(50_000, 90_000.0**2), 4)
-    assert np.isnan(stress._marks(hidden, Estimate(1_000.0, effects, 0.0, "", 0.0))[2])
+    assert np.isnan(stress._fit(hidden, effects))
+
+
+def test_an_estimator_is_marked_by_the_average_that_it_is_of(studies):
+    estimators = ["ipww-lr", "t-ridge"]
+    table = stress_test(studies[:1], "overlap", [0.0, 1.0], estimators, progress=False)
+    found = table.set_index(["level", "estimator"])["error"]
+    apart = {}
+    for power in (0.0, 1.0):
+        hard = stress.overlap(studies[0], power)
+        weights = hard.test_probabilities[list(hard.arms)].sum(axis=1)
+        truth = {"t-ridge": hard.effects.mean()}
+        truth["ipww-lr"] = np.average(hard.effects, weights=weights)
+        made = read_estimators(stress.STRESS_GRIDS, estimators, scored=False)
+        for name, one in estimate(hard, made, progress=False).items():
+            assert found[power, name] == pytest.approx(one.ate - truth[name])
+        apart[power] = abs(truth["ipww-lr"] - truth["t-ridge"])
+    assert apart[0.0] == pytest.approx(0, abs=1e-6), "a lottery has one average"
+    assert apart[1.0] > 100
 
 
 def test_curve_and_change_are_those_of_students_t():
@@ -227,12 +243,12 @@ def test_curve_and_change_are_those_of_students_t():
     np.testing.assert_allclose(found, [30, 30 - half, 30 + half])
     # Curves overlap widely; study by study, the second level is 100 higher for certain.
     assert curve(table, "error")["lower"].iloc[1] < found["upper"]
-    said = changes(table, {"t": "T"}, ["error"])
+    said = in_words(changes(table, ["error"]), {"t": "T"})
     assert said["T"].to_dict() == {("size", 2, "error"): "+100 ± 2"}, "4.303 / √3"
-    assert changes(table.assign(error=np.nan), {"t": "T"}, ["error"]).empty
+    assert in_words(changes(table.assign(error=np.nan), ["error"]), {"t": "T"}).empty
     both = pd.concat([table.assign(**{"R²": table["error"] / 100}), table.assign(stress="age")])
     average = both.assign(estimator="a", **{"R²": np.nan})  # one that has no single effects
-    said = changes(pd.concat([both, average]), {"t": "T", "a": "A"})
+    said = in_words(changes(pd.concat([both, average])), {"t": "T", "a": "A"})
     assert said["A"]["size", 2].to_dict() == {"error": "+100 ± 2", "R²": ""}
     said = said["T"]
     assert said.index.unique("stress").tolist() == ["size", "age"], "in their order"
@@ -241,7 +257,7 @@ def test_curve_and_change_are_those_of_students_t():
     # Where only one study knows its first level, it alone tells the change, and no interval.
     unknown = (table["level"] == 1) & (table["study"] > 0)
     one = table.assign(**{"R²": (table["error"] / 100).mask(unknown)})
-    assert changes(one, {"t": "T"}, ["R²"])["T"].tolist() == ["+1.01"]
+    assert in_words(changes(one, ["R²"]), {"t": "T"})["T"].tolist() == ["+1.01"]
 
 
 @pytest.mark.parametrize("knob", KNOBS)

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from bs4 import BeautifulSoup
 
 from lib.book.editions import BOOK
 from lib.book.recorded import Number
@@ -48,20 +47,6 @@ def said(page, cell: str) -> str:
     (found,) = (one for one in notebook.cells if one["id"] == cell)
     shown = [one.data for one in found.outputs if "text/markdown" in one.get("data", {})]
     return re.sub(r"[ \n]+", " ", shown[0]["text/markdown"].replace(">", "")).strip()
-
-
-def rows_of(page, cell: str) -> dict[tuple[str, str], list[float]]:
-    """Read a table whose rows have two names, of which the first is written once for several."""
-    (found,) = (one for one in page[0].cells if one["id"] == cell)
-    html = BeautifulSoup(found.outputs[-1].data["text/html"], "html.parser")
-    rows, first = {}, ""
-    for row in html.select("tbody tr"):
-        *written, second = (one.get_text().replace("\u202f", " ") for one in row.select("th"))
-        first = written[0] if written else first
-        values = (re.sub(r"\s", "", one.get_text()) for one in row.select("td.number"))
-        values = [value.replace("\N{MINUS SIGN}", "-") for value in values]
-        rows[first, second] = [float(value) for value in values if value != "—"]
-    return rows
 
 
 def test_the_truth_is_that_of_the_drawer(page, drawer):
@@ -180,37 +165,38 @@ def dollars(one) -> list[float]:
     return [round(one.ate), round(one.upper - one.lower)]
 
 
-def test_the_solution_on_the_smaller_set_estimates_with_both_sets(page, people):
-    rows = rows_of(page, "solution-smaller")
-    assert {first for first, _ in rows} == {"full", "minimal"}
+def test_the_solution_on_the_smaller_set_estimates_with_both_sets(page, people, shown):
+    table = shown(page[0], "solution-smaller")
+    rows = {name: [*row.values()] for name, row in table.items()}
+    assert len(rows) == 2 * len(NAMES)
     for columns in ("full", "minimal"):
         study = Study(people, people, people, columns)
         for name, one in estimate(study, list(NAMES), progress=False).items():
-            assert rows[columns, NAMES[name]][-2:] == dollars(one)
-    fits = [rows[columns, REGRESSION][0] for columns in ("full", "minimal")]
+            assert rows[f"{columns}, {NAMES[name]}"][-2:] == dollars(one)
+    fits = [rows[f"{columns}, {REGRESSION}"][0] for columns in ("full", "minimal")]
     assert fits[0] > fits[1], "the full set has what predicts the income"
-    widths = [rows[columns, WEIGHTING][-1] for columns in ("full", "minimal")]
+    widths = [rows[f"{columns}, {WEIGHTING}"][-1] for columns in ("full", "minimal")]
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
 
-def test_the_solution_on_more_people_takes_a_quarter_of_them(page, people):
-    rows = rows_of(page, "solution-more")
+def test_the_solution_on_more_people_takes_a_quarter_of_them(page, people, shown):
+    rows = shown(page[0], "solution-more")
+    assert len(rows) == 2 * len(NAMES)
+    widths = {name: [] for name in NAMES}
     for size in (len(people) // 4, len(people)):
         some = people.head(size)
         found = estimate(Study(some, some, some), list(NAMES), progress=False)
-        these = f"{size:,} people".replace(",", " ")
         for name, one in found.items():
-            assert rows[NAMES[name], these] == dollars(one)
-    widths = {}
-    for (name, _), (_, width) in rows.items():
-        widths.setdefault(name, []).append(width)
+            row = [*rows[f"{NAMES[name]}, {number_text(size, digits=0)} people"].values()]
+            assert row == dollars(one)
+            widths[name].append(row[1])
     for few, all_of_them in widths.values():
         assert all_of_them < few < 2 * all_of_them, (
             "of which the page says that it need not be twice"
         )
 
 
-def test_the_solution_on_twenty_analysts_counts_the_truth_of_the_drawer(page, drawer):
+def test_the_solution_on_twenty_analysts_counts_the_truth_of_the_drawer(page, drawer, shown):
     truth = average_effects(drawer)["value"]
     goals = {"s-ridge": "ATE, two arms", "ipww-ato": "ATO"}
     held = dict.fromkeys(goals, 0)
@@ -219,5 +205,5 @@ def test_the_solution_on_twenty_analysts_counts_the_truth_of_the_drawer(page, dr
         seen = table[table["studies"].isin(ARMS)]
         for name, one in estimate(Study(seen, seen, seen), list(goals), progress=False).items():
             held[name] += one.lower < truth[goals[name]] < one.upper
-    rows = rows_of(page, "solution-twenty")
-    assert rows == {(NAMES[name], goals[name]): [25.0 * k] for name, k in held.items()}
+    rows = {name: [*row.values()] for name, row in shown(page[0], "solution-twenty").items()}
+    assert rows == {f"{NAMES[name]}, {goals[name]}": [25.0 * k] for name, k in held.items()}

@@ -3,11 +3,8 @@
 Bounds are four standard errors, unless said otherwise, about what follows from the mechanisms.
 """
 
-import re
-
 import numpy as np
 import pytest
-from bs4 import BeautifulSoup
 
 from lib.book.editions import BOOK
 from lib.effects.study import ARMS
@@ -48,23 +45,6 @@ def page(executed):
 @pytest.fixture(scope="module")
 def numbers(page):
     return page[0]["numbers"]
-
-
-@pytest.fixture
-def told(page):
-    """Read the values and standard errors that a cell shows, such as −531 ± 70."""
-
-    def read(cell: str) -> dict[str, tuple[float, float]]:
-        (outputs,) = (one.outputs for one in page[1].cells if one.id == cell)
-        rows = BeautifulSoup(outputs[-1].data["text/html"], "html.parser").select("tbody tr")
-        found = {}
-        for row in rows:
-            text = row.td.get_text().replace("\N{MINUS SIGN}", "-")
-            value, error = (re.sub(r"\s", "", part) for part in text.split("±"))
-            found[row.th.get_text()] = float(value), float(error)
-        return found
-
-    return read
 
 
 @pytest.fixture(scope="module")
@@ -223,16 +203,17 @@ def test_couplings_agree_on_the_experiment_and_part_on_one_life(near, numbers):
     assert inverse["value"] < all_of_them / 2, "the lower bound is far from the average"
 
 
-def test_the_solution_on_sums_finds_a_difference_where_there_is_a_city(told):
+def test_the_solution_on_sums_finds_a_difference_where_there_is_a_city(page, shown):
     # A lottery breaks what ties jobs to the city, where a job pays 12 000 dollars more.
     broken = [CITY[a] * (1 - CITY[a]) * np.diff(JOBS[a])[0] for a in (0, 1)]
     expected = dict.fromkeys(["talent pays", "match pays"], 0.0)
     expected |= dict.fromkeys(["same luck", "opposite luck"], -12_000 * (broken[1] - broken[0]))
-    found = told("solution-3")
+    found = shown(page[1], "solution-3")
     assert list(found) == list(expected)
-    for name, (value, error) in found.items():
-        assert value == pytest.approx(expected[name], abs=4 * error), name
-        assert (value + 4 * error < 0) == (expected[name] < 0), "more than chance"
+    for name, row in found.items():
+        (value,) = row.values()
+        assert value == pytest.approx(expected[name], abs=4 * value.error), name
+        assert (value + 4 * value.error < 0) == (expected[name] < 0), "more than chance"
 
 
 def test_the_solution_that_counts_all_years_searches_the_same_thresholds(page, shown, two_worlds):
@@ -249,11 +230,11 @@ def test_the_solution_that_counts_all_years_searches_the_same_thresholds(page, s
         assert row["best threshold, $"] < page[0]["numbers"]["best_threshold"]["value"]
 
 
-def test_the_solution_on_couplings_compares_the_arrow_of_the_table(told, numbers):
-    (one, error), (other, its_error) = told("solution-5").values()
+def test_the_solution_on_couplings_compares_the_arrow_of_the_table(page, shown, numbers):
+    (one,), (other,) = (row.values() for row in shown(page[1], "solution-5").values())
     assert one == round(numbers["education_switched_on"]["value"])
-    assert abs(one - other) < 4 * np.hypot(error, its_error)
-    assert other > 2 * its_error
+    assert abs(one - other) < 4 * np.hypot(one.error, other.error)
+    assert other > 2 * other.error
 
 
 def test_an_arrow_carries_the_same_under_another_coupling():

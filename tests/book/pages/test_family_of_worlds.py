@@ -61,3 +61,12 @@ def test_solutions(page, shown):
     effects = [*shown(notebook, "solution-5").values()]
     assert len(effects) == 3
     assert effects[0] != effects[-1], "a floor changes the effect"
+
+
+def test_where_the_world_as_it_is_is_missing_the_first_one_is_home(page, shown):
+    numbers, notebook = page
+    home = shown(notebook, "agreement-kept")["overlap 0"]
+    assert numbers["repeats_itself"]["value"] == pytest.approx(100 * home["with itself"], abs=1)
+    claims = {cell.id: cell.source for cell in notebook.cells}
+    for name in ("agreement-words", "verdicts-words"):
+        assert "world as it is" not in claims[name], "of which these tables have nothing"

@@ -11,7 +11,7 @@ import pytest
 
 from lib.book.editions import BOOK
 from lib.book.recorded import recorded
-from lib.effects.estimator_files import labels, read_estimators
+from lib.effects.estimator_files import labels, read_estimators, read_grids
 from lib.effects.study import tempered
 from lib.income import draw_study, fitted_simulator
 from lib.income.published import published_metrics
@@ -170,6 +170,35 @@ def test_the_paper_s_numbers(ask):
     assert drawn == pytest.approx([found["by_hand"][0]] * len(drawn), abs=4 * 250 / 250**0.5)
 
 
+def test_forests_of_the_minimal_set_are_those_that_a_search_with_it_chose():
+    cells = nbformat.read(BOOK.notebook("published_sample"), 4).cells
+    (program,) = (cell.source for cell in cells if cell.id == "code-23")
+    forests = ["ipw-rfc", "s-rfr", "t-rfr", "s-xgbr"]
+    settings, asked = BOOK.root / "data" / "estimators" / "published_settings.yml", []
+    names = {"forests": forests, "estimators": ["t-rfr", "ipw-rfc", "s-xgbr"], "n_forests": 1}
+    names |= {"study": "full", "published_study": lambda which: which, "options": {}, "pd": pd}
+    names |= {"SETTINGS": settings, "read_grids": read_grids}
+    names["estimate"] = lambda sample, some, seed: asked.append((sample, some)) or some
+    names["evaluate"] = lambda sample, some, seed: pd.DataFrame({"estimator": some, "metric": "AE"})
+    exec(program, names)
+    again = ["ipw-rfc-minimal", "t-rfr-minimal"]
+    assert asked == [("full", forests), ("minimal", again)], "boosted trees draw nothing"
+    drawn = names["drawn"].set_index("adjustment")["estimator"]
+    assert [*drawn["minimal"]] == ["ipw-rfc", "t-rfr"]
+    (prose,) = (cell.source for cell in cells if "### The second place of a search" in cell.source)
+    pair = read_estimators(settings, again, scored=False)["t-rfr-minimal"]
+    leaves = [one.learner.min_samples_leaf for one in (pair.control, pair.treated)]
+    assert "leaves of at least {} controls and {} treated".format(*leaves) in prose
+
+
+def test_with_true_propensities_many_recorded_intervals_miss_what_pairs_say():
+    (run,) = recorded("effect_data", "weighted", "weighted").values()
+    share = run.loc["intervals that reach what pairs say, %", "value"]
+    n = run.attrs["parameters"]["n_studies"]
+    assert share * n / 100 == pytest.approx(round(share * n / 100)), "a share of the studies"
+    assert share + 4 * (share * (100 - share) / n) ** 0.5 < 95, "much less than was promised"
+
+
 def test_a_share_that_is_all_of_two_studies_has_no_error_of_zero():
     cells = nbformat.read(BOOK.notebook("effect_data"), 4).cells
     (program,) = (cell.source for cell in cells if cell.id == "code-42")
@@ -178,7 +207,9 @@ def test_a_share_that_is_all_of_two_studies_has_no_error_of_zero():
     names |= {"number": lambda name, *one: kept.update({name: one})}
     names["record"] = lambda name, table, **_: kept.update({name: table})
     exec(program, names)
-    assert kept["weighted"].loc["from pairs"].item() == 1.0
+    table = kept["weighted"]["value"]
+    assert table["effect from pairs, $"] == 1.0
+    assert table["intervals that reach what pairs say, %"] == 100
     assert kept["coverage"] == (100, "%", None)
 
 

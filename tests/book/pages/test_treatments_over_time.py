@@ -1,7 +1,5 @@
 """What the chapter on treatments over time says is so, with other values than its own."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,20 +89,9 @@ def test_what_is_hidden_misleads_estimated_probabilities_and_not_true_ones(page,
     assert abs(found["AIPW, true: without income"] - found["truth"]) < 8_000
 
 
-def estimates(notebook, cell):
-    """Read the estimates that a cell shows, each with its standard error, row by row."""
-    (outputs,) = (one.outputs for one in notebook.cells if one.id == cell)
-    lines = outputs[-1].data["text/plain"].splitlines()[1:]
-    pairs = [re.findall(r"([−\d\u202f]+)\s±\s([\d\u202f]+)", line) for line in lines]
-    plain = str.maketrans({"\u202f": "", "−": "-"})
-    names = [re.split(r"  +|\s±|\s(?=[−\d])", line.strip())[0] for line in lines]
-    found = [[tuple(float(one.translate(plain)) for one in pair) for pair in row] for row in pairs]
-    return dict(zip(names, found, strict=True))
-
-
 def apart(one, other):
     """Say how many standard errors lie between two estimates."""
-    return abs(one[0] - other[0]) / np.hypot(one[1], other[1])
+    return abs(one - other) / np.hypot(one.error, other.error)
 
 
 def test_a_fifth_decision_is_refused_since_it_takes_the_income_away():
@@ -139,23 +126,22 @@ def test_no_weight_is_larger_than_the_lottery_allows(page, shown):
 
 
 def test_regimes_of_ones_own_have_a_truth_and_estimates_near_it(page, shown):
-    table, found = shown(page[1], "solution-4"), estimates(page[1], "solution-4")
-    assert [*table] == [*found] == ["one year", "while low"]
-    assert table["while low"]["MSM, $"] == "", "of a dynamic regime it knows nothing"
-    assert [len(row) for row in found.values()] == [4, 3]
-    for truth, *others in found.values():
-        assert truth[0] > 0
+    table = shown(page[1], "solution-4")
+    assert [*table] == ["one year", "while low"]
+    assert table["while low"].pop("MSM, $") == "", "of a dynamic regime it knows nothing"
+    assert [len(row) for row in table.values()] == [4, 3]
+    for truth, *others in (row.values() for row in table.values()):
+        assert truth > 0
         assert all(apart(one, truth) < 3 for one in others)
 
 
 def test_trees_are_iterated_as_lines_are(page, shown):
-    table, oracle = shown(page[1], "solution-6"), estimates(page[1], "by-hand")
+    table, worth = (shown(page[1], cell) for cell in ("solution-6", "by-hand"))
     assert [*table] == ["always full-time", "until the Bachelor's", "evening if low"]
-    worth = shown(page[1], "by-hand")
     for name, row in table.items():
         gain = worth[name]["truth, $"] - worth["never study"]["truth, $"]
         assert row["truth"] == pytest.approx(gain, abs=1)
-        error = np.hypot(oracle[name][0][1], oracle["never study"][0][1])
+        error = np.hypot(*(worth[one]["estimate, $"].error for one in (name, "never study")))
         assert abs(row["lines"] - row["truth"]) < 3 * error
         assert abs(row["trees"] - row["truth"]) < 3 * error
         assert row["lines"] != row["trees"]
@@ -163,22 +149,18 @@ def test_trees_are_iterated_as_lines_are(page, shown):
 
 def test_counts_are_those_of_the_recorded_run(page, shown):
     (kept,) = recorded("treatments_over_time", "by_decisions").values()
-    (outputs,) = (one.outputs for one in page[1].cells if one.id == "kept-counts")
-    names, *lines = outputs[-1].data["text/plain"].splitlines()
-    assert re.split(r"\s+(?=[a-z])", names.strip())[3:5] == ["below 93 %", "above 97 %"]
-    lines = [re.split(r"\s{2,}", line.strip()) for line in lines]
-    counts = {(family, int(k)): [*map(float, row)] for family, k, *row in lines}
+    counts = shown(page[1], "kept-counts")
     right = kept[kept["estimator"].isin(["ipw", "ipw-true", "aipw", "aipw-true"])]
     assert len(right) == 24
     for k, rows in right.groupby("decisions"):
-        cells, below, above, by_chance, _ = counts["IPW and AIPW", k]
-        assert cells == 12
-        assert below == (rows["coverage"] < 0.93).sum()
-        assert above == (rows["coverage"] > 0.97).sum()
+        row = counts[f"IPW and AIPW, {k}"]
+        assert row["cells"] == 12
+        assert row["below 93 %"] == (rows["coverage"] < 0.93).sum()
+        assert row["above 97 %"] == (rows["coverage"] > 0.97).sum()
         panels = kept.attrs["parameters"]["n_panels"]
         drawn = np.random.default_rng(0).binomial(panels, 0.95, 200_000) / panels
         expected = 12 * ((drawn < 0.93) | (drawn > 0.97)).mean()
-        assert by_chance == pytest.approx(expected, abs=0.07)
+        assert row["expected"] == pytest.approx(expected, abs=0.07)
 
 
 def test_the_recorded_run_is_as_the_text_says(monkeypatch):
