@@ -5,6 +5,7 @@ import pytest
 
 from lib.book.editions import BOOK
 from lib.book.recorded import RECORDED
+from lib.ccr.cladder import contracted, published_models
 from lib.income.published import published_metrics
 
 
@@ -46,6 +47,10 @@ def test_extremes_are_those_of_the_recorded_tables(found):
     marks = of_run("studies/estimator_benchmark/summary.csv").groupby("metric")["value"]
     assert found["smallest_rmse"] == marks.min()["RMSE"]
     assert found["largest_r2"] == marks.max()["R², truth"]
+    large = of_run("paper/estimator_benchmark/summary.csv").groupby("metric")["value"]
+    assert large.min()["RMSE"] < found["smallest_rmse"], "so the size of a study must be said"
+    assert large.max()["R², truth"] > found["largest_r2"]
+    assert (found["people_of_a_study"], found["people_of_an_interval"]) == (5_000, 1_000)
     ceiling = of_run("paper/numbers/limits.csv")["value"][0]
     # Of means of ten futures, by the formula of Spearman and Brown.
     assert found["r2_of_truth"] == pytest.approx(10 * ceiling / (1 + 9 * ceiling))
@@ -65,6 +70,12 @@ def test_truths_that_are_wrong_are_those_of_the_audit(found):
     # As its own chapter counts them: in P(Y=1), in its two conditional forms, and in effects.
     assert found["truths_checked"] == 8 * 396
     assert found["truths_wrong"] == 278 + 2 * 48 + 50 + 50 + 53 + 51
+    errors = [
+        abs(value - model.published[quantity])
+        for model in published_models()
+        for quantity, value in contracted(model).items()
+    ]
+    assert found["truths_plainly_wrong"] == sum(error >= 0.005 for error in errors)
 
 
 def test_a_regime_that_nobody_followed_is_refused(executed):

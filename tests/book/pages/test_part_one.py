@@ -127,6 +127,18 @@ def test_the_kept_lottery_of_fits_has_the_authors_draw_among_ours(fit):
     assert fit.value("farthest_fact") < 2, "of which the page says that it is no sign"
 
 
+def test_fits_move_the_effect_to_quote_by_more_than_the_error_that_is_quoted(run):
+    page = run("numbers", {"n_samples": 300, "n_draws": 1, "n_truth": 200, "repeats": 2})
+    kept = list(recorded("simulator_fitting", "lottery", index="fact").values())[-1]
+    fits = kept.loc["average effect, $"]
+    assert (page.value("fits"), page.value("effect_between_fits")) == (
+        fits["fits"],
+        fits["standard deviation"],
+    )
+    effects = list(recorded("numbers", "effects", index="estimand").values())[-1]
+    assert fits["standard deviation"] > 2 * effects.loc["ATE", "standard error"]
+
+
 def test_every_fit_is_told_apart_from_the_published_sample(fit):
     pairs = {name: int(row["pairs"]) for name, row in fit.table("likeness").items()}
     assert list(pairs.values()) == [FIT["n_fits"], FIT["n_fits"], FIT["n_fits"] - 1, 1]
