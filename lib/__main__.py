@@ -49,11 +49,12 @@ def commands() -> None:
 
 _path = click.Path(path_type=Path)
 _edition = click.option("--edition", default="default", help="quick, paper, studies, or a file.")
+_workers = click.option("--workers", type=click.IntRange(1), help="Default: one more than cores.")
 
 
 @commands.command()
 @_edition
-@click.option("--workers", type=int, help="Pages at a time; by default, one more than cores.")
+@_workers
 @click.option("--no-render", is_flag=True, help="Execute the pages, render nothing.")
 def book(edition: str, workers: int | None, no_render: bool) -> list[str]:
     """Execute the pages of an edition that are not up to date, then render the book.
@@ -126,7 +127,7 @@ def _once(given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 @commands.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", metavar="NOTEBOOK")
 @click.argument("words", metavar="-p NAME VALUE...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--workers", type=int, help="Runs at a time; by default, one more than cores.")
+@_workers
 def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
     """Execute one notebook with every combination of values, and tabulate its recorded numbers.
 
@@ -276,9 +277,6 @@ def sample(
         rule = f"--do {variable}: step must be a number or always"
         check(step == "always" or step.isdecimal(), rule, step)
     check_once("--do", [f"{variable} {step}" for variable, step, _ in done])
-    always = {variable for variable, step, _ in done if step == "always"}
-    also = [f"{variable} {step}" for variable, step, _ in done if variable in always]
-    check(len(also) == len(always), "what is done always is done at no step apart", also)
     simulator = fitted_simulator(specification, fit_seed, table=table)
     do: dict[str, dict[int | range, str | float]] = {}
     for variable, step, value in done:

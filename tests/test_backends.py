@@ -3,15 +3,23 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import dask
 import joblib
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from distributed import Client, LocalCluster
+from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.utils import get_mp_context
 
+from lib import ROOT
+from lib.book import kernels, running, runs
+from lib.book.editions import Run
 from lib.ccr import generate
 from lib.effects import benchmark
 from lib.effects.study import ARMS
@@ -19,6 +27,7 @@ from lib.income.study import true_effects
 from lib.scm import Simulator, Specification
 
 IMPORTED = ["lib.ccr", "lib.effects", "lib.income", "sklearn.ensemble", "pyarrow.parquet"]
+IMPORTED += ["lib.book.kernels", "lib.book.running", "papermill"]
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +175,105 @@ def test_a_killed_worker_loses_no_estimate_and_no_table(cluster, tmp_path):
             found[backend] = benchmark(seen, *arms, **study, estimators=estimators, bootstraps=0)
     assert mark.exists()
     pd.testing.assert_frame_equal(*found.values(), check_exact=True)
+
+
+@pytest.fixture
+def book(cluster, tiny_book, monkeypatch):
+    """A book whose runs need little, on the cluster and here."""
+    needed = ("ipykernel.kernelapp", "myst_nb")
+
+    class Light(WorkerPlugin):
+        name = "light"
+
+        def setup(self, worker):  # of one that is started again, too
+            kernels.IMPORTED = needed
+            os.environ.update(PYTHONPATH=str(ROOT), WORKER=str(os.getpid()))
+
+    cluster.register_plugin(Light())
+    monkeypatch.setattr(kernels, "IMPORTED", needed)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(runs, "show", lambda *_, **__: [])
+    return tiny_book
+
+
+def test_a_sweep_is_the_same_on_a_cluster_and_a_killed_worker_loses_no_run(book):
+    mark = book.root / "killed"
+    deadly = f"""
+import os, pathlib, signal, time
+from lib.book.recorded import number
+mark, worker = pathlib.Path({str(mark)!r}), os.environ.get("WORKER")
+if n == 2 and worker and not mark.exists():
+    mark.write_text(str(os.getpid()))
+    os.kill(int(worker), signal.SIGKILL)
+    time.sleep(300)
+number("total", n / 7, "apples", standard_error=0.5)
+print(n)"""
+    book.add_notebook("totals", "n: int = 9", deadly, "assert n != 3, 'unlucky'")
+    found = []
+    for folder, backend in (("here", "threading"), ("there", "dask")):
+        book.runs = book.root / folder
+        with joblib.parallel_config(backend):
+            swept, problems = runs.sweep("totals", {"n": [*"1234"]}, book=book)
+        assert problems == ["totals,n=3: cell 3 of 3: AssertionError: unlucky"]
+        made = [*book.runs.glob("*/totals.ipynb"), *swept.iterdir()]
+        found.append({str(path.relative_to(book.runs)): path.read_bytes() for path in made})
+        assert mark.exists() == (backend == "dask")
+    assert found[0] == found[1]
+    assert {"sweep,totals,n=1+2+3+4/numbers.parquet", "totals,n=2/totals.ipynb"} < {*found[1]}
+    wait_for(lambda: not at_work(int(mark.read_text())))  # the kernel of the killed worker
+    assert not [*book.root.glob("*/*/.partial*")]
+
+
+def test_an_interrupt_sends_no_other_run_to_a_cluster(book, cluster):
+    go = book.root / "go"
+    waits = f"import pathlib, time\nwhile not pathlib.Path({str(go)!r}).exists(): time.sleep(0.05)"
+    book.add_notebook("slow", "n: int = 1", waits)
+    program = f"""
+import signal, joblib
+from pathlib import Path
+from distributed import Client
+from lib.book.editions import Book
+from lib.book.runs import sweep
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with Client({cluster.scheduler.address!r}), joblib.parallel_config("dask"):
+    try: sweep("slow", {{"n": [*"123456"]}}, book=Book(Path({str(book.root)!r})))
+    except KeyboardInterrupt: print("interrupted", flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as one:
+        wait_for(lambda: len([*book.runs.glob("*/.partial*")]) == 2)
+        one.send_signal(signal.SIGINT)
+        assert one.stdout.readline() == b"interrupted\n"
+        assert len([*book.runs.glob("*/.partial*")]) == 2, "nobody waits for what others execute"
+        assert one.wait(30) == 0
+    go.touch()
+    wait_for(lambda: len([*book.runs.glob("*/slow.json")]) == 2)
+    time.sleep(0.5)
+    assert len([*book.runs.glob("*/*")]) == 2 * len(["notebook", "record"])
+
+
+def test_a_worker_with_other_versions_runs_no_page(book, monkeypatch):
+    asked = [Run(book.notebook("sums"), values={"n": n}, book=book) for n in (4, 5)]
+    other = running.versions() | {"numpy": "0.1"}
+    monkeypatch.setattr(running, "versions", lambda: other)
+    with joblib.parallel_config("dask"):
+        problems = running.execute(asked)
+    assert not any(run.output.exists() for run in asked)
+    rule = "workers must have the folder and the versions of who asks them"
+    found = {"numpy": np.__version__}
+    assert problems == [f"sums,n={n}: {rule}: found {found}" for n in (4, 5)]
+
+
+def at_work(process):
+    # Where nothing adopts orphans, one that has ended stays listed as a zombie.
+    found = psutil.pid_exists(process) and psutil.Process(process).status()
+    return found not in (False, psutil.STATUS_ZOMBIE)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
 
 
 def cluster_processes(client):

@@ -16,7 +16,7 @@ from lib.book.editions import BOOK, Book, Edition, Run, load_edition
 from lib.book.parameters import marked, read_notebook
 from lib.book.reading import exercises, plain, student
 from lib.book.rendering import TEMPLATES, Site
-from lib.book.running import execute, read_record, why_stale, worker_count
+from lib.book.running import execute, read_record, why_stale
 from lib.cache import versions
 from lib.errors import InputError, check
 from lib.files import file_lock, writable, write_text
@@ -46,7 +46,7 @@ def build(
     A problem is a page that failed, or a warning of the renderer. In place of a page that has no
     good run, the book says so.
     """
-    workers, made = worker_count(workers), load_edition(edition, book)
+    made = load_edition(edition, book)
     runs, executed = list(made.runs.values()), book.executed / made.name
     try:
         with file_lock(executed / ".lock", wait=False):

@@ -8,7 +8,6 @@ it as `<page>.failed.ipynb`.
 
 import contextlib
 import datetime
-import functools
 import json
 import logging
 import os
@@ -17,8 +16,8 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,11 @@ import nbformat
 import psutil
 from nbformat import NotebookNode
 
+from lib import ROOT
 from lib.book.editions import Run
 from lib.book.parameters import marked, read_notebook, with_values
 from lib.cache import versions
-from lib.errors import InputError, check_count, check_once
+from lib.errors import InputError, check, check_count, check_once
 from lib.files import atomic_write, digest, read_yaml, remove_left, writable, write_text
 
 #: Tables of `data` that measurements write, and prose pages read.
@@ -44,6 +44,10 @@ _MATPLOTLIB = "m.rcdefaults(); m.rcParams['backend'] = 'module://matplotlib_inli
 ALONE = ["--log-level=CRITICAL", "--InteractiveShellApp.exec_PYTHONSTARTUP=False"]
 ALONE += ["--HistoryManager.enabled=False"]
 ALONE += [f"--InteractiveShellApp.exec_lines=import matplotlib as m; {_MATPLOTLIB}; del m"]
+
+
+#: Set by an interrupt of this process; and the pages that its own threads have at work.
+_interrupted, _at_work = threading.Event(), set[Path]()
 
 
 class PageFailed(Exception):
@@ -137,11 +141,10 @@ def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
 # --- One page ---------------------------------------------------------------------------------
 
 
-def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+def run_page(run: Run) -> dict[str, Any]:
     """Execute a notebook, write the page and its run record, and return the record.
 
-    Times and error streams go into the record, so that the same inputs give the same page. If the
-    user has `interrupted` the run, the end of its kernel is no failure.
+    Times and error streams go into the record, so that the same inputs give the same page.
     """
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
@@ -161,14 +164,13 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     with atomic_write(run.output) as beside:
         try:
             executed = _execute(source, beside, run.folder, reached)
-            numbers = [
-                (mark.name, json.loads(output.data[mark.mime_prefix + "application/json"]))
-                for mark, output in marked(executed, "scrapbook")
-                if mark.mime_prefix + "application/json" in output.data
-            ]
+            numbers = []
+            for mark, output in marked(executed, "scrapbook"):
+                if number := output.data.get(f"{mark.mime_prefix}application/json"):
+                    numbers.append((mark.name, json.loads(number)))
             check_once("recorded number", (name for name, _ in numbers))
         except Exception as error:  # a cell's error, or a kernel that died
-            if interrupted():
+            if _interrupted.is_set():  # of which kernels die
                 raise KeyboardInterrupt from None
             if beside.stat().st_size:
                 os.replace(beside, run.failed)
@@ -178,8 +180,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
             where = f"{run.page}: cell {len(_code(reached))} of {len(_code(source.cells))}"
             raise PageFailed(f"{where}: {kind}: {said}".removesuffix(": ")) from error
         record["seconds"] = round(time.monotonic() - started, 1)
-        record["stderr"] = _settle(executed)
-        record["numbers"] = dict(numbers)
+        record |= {"stderr": _settle(executed), "numbers": dict(numbers)}
         nbformat.write(executed, beside)
         record["digests"]["page"] = digest(beside)
     write_record(run.record, record)
@@ -187,7 +188,7 @@ def run_page(run: Run, interrupted: Callable[[], bool] = lambda: False) -> dict[
     return record
 
 
-def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any]) -> NotebookNode:
+def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any]) -> Any:
     """Have papermill execute a notebook in a folder, writing it, and noting each cell it starts."""
     # Heavy, and needed by nothing that only reads editions and records.
     import papermill
@@ -203,7 +204,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
         # Through files: kernels that start together can take each other's ports. With the names of
         # the sockets, the folder must stay below 104 bytes, the least that a system allows.
         through_files = os.name == "posix" and len(os.fsencode(sockets)) < 90
-        executed: NotebookNode = papermill.execute_notebook(
+        return papermill.execute_notebook(
             source,
             re.sub("[{}]", r"\g<0>\g<0>", str(output)),  # else it would put parameters there
             kernel_name="python3",
@@ -216,7 +217,6 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
             extra_arguments=[*ALONE, f"--profile-dir={sockets}"],
             **({"kernel_manager_class": ForkedKernel} if CAN_FORK else {}),
         )
-        return executed
 
 
 def _code(cells: list[NotebookNode]) -> list[NotebookNode]:
@@ -248,57 +248,66 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
 # --- Many pages ---------------------------------------------------------------------------------
 
 
-def worker_count(asked: int | None) -> int:
-    """Return how many pages may run at a time: as many as asked for, or one more than cores."""
-    # For light pages wait now and then, until their kernel has started or has answered.
-    workers = joblib.cpu_count() + 1 if asked is None else asked
-    check_count("workers", workers, least=1)
-    return workers
+def execute(runs: Sequence[Run], workers: int | None = None) -> list[str]:
+    """Execute notebooks by workers of joblib, by default threads, and say which one is at work.
 
-
-def execute(runs: Sequence[Run], workers: int = 2) -> list[str]:
-    """Execute notebooks, as many at a time as there are workers, and say which one is at work.
-
-    One sentence for each that failed is returned. An interrupt, however often it comes, starts no
+    So many are at work at a time, by default one more than cores, or all workers of a cluster. One
+    sentence for each page that failed is returned. An interrupt, however often it comes, starts no
     other page and ends every process that this one has started. If this process is killed, the
     kernels notice and end themselves.
     """
-
-    def execute_one(number: int, run: Run) -> str | None:
-        say(f"{run.page}: started, {number} of {len(runs)}")
-        try:
-            record = run_page(run, stopping.is_set)
-        except (InputError, PageFailed) as error:
-            say(f"{run.page}: FAILED")
-            return str(error)
-        for stream in record["stderr"]:
-            say(f"{run.page}: cell {stream['cell']} warned: {stream['text'].strip()}")
-        say(f"{run.page}: done in {record['seconds']:.0f} s")
-        return None
-
+    # For light pages wait now and then, until their kernel has started or has answered.
+    n_jobs = joblib.cpu_count() + 1 if workers is None else workers
+    check_count("workers", n_jobs, least=1)
+    # Threads do, because the work is done by the kernels, which are processes. And no page is sent
+    # out before a worker is free, since nobody takes it back.
+    work = joblib.Parallel(n_jobs, pre_dispatch=workers or "n_jobs", batch_size=1, prefer="threads")
     for run in runs:
         writable(run.output.parent)
-    say = functools.partial(click.echo, err=True)
-    stopping = threading.Event()
-    # Inherited by kernels. A page takes one core, since others run beside it: threads that wait
-    # for a core double the time. And no number depends on how many cores there are.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    # Threads do, because the work is done by the kernels, which are processes.
-    with contextlib.ExitStack() as at_the_end, ThreadPoolExecutor(workers) as pool:
+    _interrupted.clear()
+    sent = (joblib.delayed(_attempt)(*each, len(runs), _installed()) for each in enumerate(runs, 1))
+    with contextlib.ExitStack() as at_the_end, ThreadPoolExecutor(1) as beside:
         for one in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(one) is signal.default_int_handler:
-                usual = signal.signal(one, lambda *_: stopping.set())
+                usual = signal.signal(one, lambda *_: _interrupted.set())
                 at_the_end.callback(signal.signal, one, usual)
-        futures = [pool.submit(execute_one, *each) for each in enumerate(runs, start=1)]
-        while not all(future.done() for future in futures):
-            # For a moment at a time: an interrupt ends no wait.
-            wait(futures, timeout=0.2)
-            if stopping.is_set():
-                pool.shutdown(wait=False, cancel_futures=True)
+        # In a thread, since in the main one Jupyter takes the signals to itself.
+        problems = beside.submit(work, sent)
+        while not problems.done() or _at_work:  # where joblib gives up, its threads do not
+            if _interrupted.wait(0.05):
+                work.timeout = 0  # from here on: nothing that is at work elsewhere is awaited
                 # In every round: a run may be about to start its kernel just now.
                 for process in psutil.Process().children(recursive=True):
                     with contextlib.suppress(psutil.NoSuchProcess):
                         process.kill()
-    if stopping.is_set():
+    if _interrupted.is_set():
         raise KeyboardInterrupt
-    return [problem for future in futures if (problem := future.result())]
+    return [problem for problem in problems.result() if problem]
+
+
+def _attempt(number: int, run: Run, of: int, asked: dict[str, str]) -> str | None:
+    """Execute a page, wherever this is; say so, and return what has failed."""
+    _at_work.add(run.output)
+    try:
+        if _interrupted.is_set():
+            raise KeyboardInterrupt
+        click.echo(f"{run.page}: started, {number} of {of}", err=True)
+        rule = f"{run.page}: workers must have the folder and the versions of who asks them"
+        check(_installed() == asked, rule, dict(_installed().items() - asked.items()))
+        # Inherited by kernels. A page takes one core, since others run beside it: threads that wait
+        # for a core double the time. And no number depends on how many cores there are.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        record = run_page(run)
+    except (InputError, PageFailed) as error:
+        click.echo(f"{run.page}: FAILED", err=True)
+        return str(error)
+    finally:
+        _at_work.discard(run.output)
+    for stream in record["stderr"]:
+        click.echo(f"{run.page}: cell {stream['cell']} warned: {stream['text'].strip()}", err=True)
+    click.echo(f"{run.page}: done in {record['seconds']:.0f} s", err=True)
+    return None
+
+
+def _installed() -> dict[str, str]:
+    return versions() | {"folder": str(ROOT)}

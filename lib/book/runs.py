@@ -9,7 +9,7 @@ import math
 import os
 import shutil
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from lib import plots
 from lib.book.editions import BOOK, Book, Run, folder_name
 from lib.book.parameters import as_source, read_notebook
 from lib.book.rendering import TEMPLATES, Site
-from lib.book.running import execute, read_record, why_stale, worker_count
+from lib.book.running import execute, read_record, why_stale
 from lib.errors import check, check_names
 from lib.files import file_lock, writable, write_bytes, write_text
 
@@ -31,13 +31,12 @@ MOST_RUNS = 10_000
 def find_runs(book: Book) -> dict[str, dict[str, Any]]:
     """Return the records of all runs, by the name of their folder, the latest first."""
     # One that is damaged is run again, when it is asked for.
-    records = ((path, read_record(path)) for path in book.runs.glob("*/*.json"))
-    found = [
-        (path.parent.name, record | {"failed": path.with_suffix(".failed.ipynb").exists()})
-        for path, record in records
-        if record
-    ]
-    return dict(sorted(found, key=lambda item: item[1]["started"], reverse=True))
+    found = {}
+    for path in book.runs.glob("*/*.json"):
+        if record := read_record(path):
+            failed = path.with_suffix(".failed.ipynb").exists()
+            found[path.parent.name] = record | {"failed": failed}
+    return dict(sorted(found.items(), key=lambda item: item[1]["started"], reverse=True))
 
 
 def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> list[str]:
@@ -92,19 +91,16 @@ def sweep(
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
     check_size(math.prod(map(len, grid.values())))
-    workers = worker_count(workers)
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
-        point = dict(zip(grid, values, strict=True))
-        run = Run(source, values=point, book=book, as_text=True)
+        run = Run(source, values=dict(zip(grid, values, strict=True)), book=book, as_text=True)
         runs[run.page] = run  # once, where two texts are one value
     problems = execute([run for run in runs.values() if why_stale(run)], workers)
     rows = []
     for record in (read_record(run.record) or {} for run in runs.values() if not why_stale(run)):
-        given = {name: record["parameters"][name] for name in grid}
+        pairs = ((name, record["parameters"][name]) for name in grid)
         # A bool counts as a number in Python, and is none on an axis.
-        others = {k: v for k, v in given.items() if type(v) not in (float, int)}
-        given |= {k: run.parameters[k].typed(v) for k, v in others.items()}
+        given = {k: v if type(v) in (float, int) else run.parameters[k].typed(v) for k, v in pairs}
         rows += [{**given, "number": name, **found} for name, found in record["numbers"].items()]
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
@@ -145,14 +141,14 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     drawn["series"] = [
         ", ".join(f"{name} = {row[name]}" for name in others) for _, row in drawn.iterrows()
     ]
-    shape = plots.lines if pd.api.types.is_numeric_dtype(drawn[x]) else plots.intervals
+    numeric = pd.api.types.is_numeric_dtype(drawn[x])
+    shape: Callable[..., plots.Drawing] = plots.lines if numeric else plots.intervals
     options: dict[str, Any] = {"columns": 1 if drawn["panel"].nunique() <= 4 else 2}
-    if shape is plots.lines:  # of which none leads from one seed to the next
+    if numeric:  # of which none leads from one seed to the next
         options["look"] = {"marker": "o"} | ({"linestyle": ""} if x.endswith("seed") else {})
     else:  # beside a long text would be no room
         drawn[x] = [s if len(s) < 40 else f"{s[:24]} … {s[-12:]}" for s in map(str, drawn[x])]
-    figure: plots.Drawing = shape(drawn, x, f"Recorded numbers by {x}", shared=False, **options)
-    return figure
+    return shape(drawn, x, f"Recorded numbers by {x}", shared=False, **options)
 
 
 # --- Comparisons --------------------------------------------------------------------------------

@@ -110,11 +110,11 @@ def test_each_command_has_help(command, capsys):
         (["book", "--edition", "pocket"], "error: edition 'pocket' is unknown: expected default"),
         (
             ["book", "--workers", "0"],
-            "error: workers must be a whole number of at least 1: found 0",
+            "error: Invalid value for '--workers': 0 is not in the range x>=1.",
         ),
         (
             ["sweep", "sums", "-p", "n", "1", "--workers", "0"],
-            "error: workers must be a whole number of at least 1: found 0",
+            "error: Invalid value for '--workers': 0 is not in the range x>=1.",
         ),
         (["pages", "--edition", "my.yml"], "error: edition my.yml does not exist"),
         (["record", "pocket"], "error: edition 'pocket' is unknown: expected default"),
@@ -378,7 +378,7 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
         ),
         (
             ["-n", "5", "--do", "light", "1", "3", "--do", "light", "always", "4"],
-            "what is done always is done at no step apart: found ['light 1', 'light always']",
+            "do: 'light' may be set once at each step: found 1",
         ),
         (
             ["-n", "5", "--do", "water", "1", "some"],

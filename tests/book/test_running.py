@@ -17,7 +17,7 @@ import pytest
 from lib import ROOT
 from lib.book import running
 from lib.book.editions import Run, load_edition
-from lib.book.running import PageFailed, read_record, run_page, why_stale
+from lib.book.running import PageFailed, execute, read_record, run_page, why_stale
 from lib.errors import InputError
 
 
@@ -283,8 +283,77 @@ def kernel_at_work(mark: Path) -> psutil.Process:
 
 
 def test_there_is_one_worker_more_than_cores_unless_another_number_is_asked_for(monkeypatch):
+    def parallel(n_jobs, pre_dispatch, **options):
+        asked.append((n_jobs, pre_dispatch))
+        return list
+
+    asked = []
     monkeypatch.setattr(running.joblib, "cpu_count", lambda: 5)
-    assert (running.worker_count(None), running.worker_count(3)) == (6, 3)
+    monkeypatch.setattr(running.joblib, "Parallel", parallel)
+    assert [execute([], workers) for workers in (None, 1, 3)] == [[], [], []]
+    assert asked == [(6, "n_jobs"), (1, 1), (3, 3)]
+    for workers in (0, 1.5, "2"):
+        with pytest.raises(InputError, match="workers must be a whole number of at least 1"):
+            execute([], workers)
+
+
+@pytest.fixture
+def stand_ins(monkeypatch, tiny_book):
+    """Runs of three pages, each of which is made by a function of the same name."""
+
+    def made(**functions):
+        def run_page(run):
+            return functions[run.page]() or {"stderr": [], "seconds": 1}
+
+        monkeypatch.setattr(running, "run_page", run_page)
+        source = tiny_book.notebook("sums")
+        return [Run(source, tiny_book.page(page), book=tiny_book) for page in functions]
+
+    return made
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_problems_have_the_order_of_the_runs_and_each_page_is_told_of(stand_ins, capsys, workers):
+    def late():
+        time.sleep(0.3)
+        raise PageFailed("late: why")
+
+    def early():
+        raise InputError("early: why")
+
+    def warns():
+        return {"stderr": [{"cell": 2, "text": "careful\n"}], "seconds": 2.7}
+
+    assert execute(stand_ins(late=late, early=early, warns=warns), workers) == [
+        "late: why",
+        "early: why",
+    ]
+    said = capsys.readouterr().err.splitlines()
+    one_by_one = [
+        *("late: started, 1 of 3", "late: FAILED"),
+        *("early: started, 2 of 3", "early: FAILED"),
+        *("warns: started, 3 of 3", "warns: cell 2 warned: careful", "warns: done in 3 s"),
+    ]
+    if workers == 1:
+        assert said == one_by_one
+    assert sorted(said) == sorted(one_by_one)
+    assert said[-1] == ("warns: done in 3 s" if workers == 1 else "late: FAILED")
+
+
+def test_what_nobody_foresaw_starts_no_other_page_and_waits_for_those_at_work(stand_ins):
+    done = []
+
+    def broken():
+        raise OSError("the net has gone")
+
+    def slow():
+        time.sleep(0.5)
+        done.append("slow")
+
+    runs = stand_ins(broken=broken, slow=slow, waits=lambda: done.append("waits"))
+    with pytest.raises(OSError, match="the net has gone"):
+        execute(runs, workers=2)
+    assert done == ["slow"]
 
 
 @pytest.mark.parametrize("at_work", [True, False], ids=["at work", "about to start"])
