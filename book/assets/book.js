@@ -41,11 +41,27 @@ function sortBy(button) {
   body.append(...rows);
 }
 
+// On a phone, a row of a table of prose becomes a list, in which texts have the names of columns.
+function nameColumns(table) {
+  if (getComputedStyle(table.rows[0]).display === "flex") return; // its rows are lines already
+  const names = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
+  const cells = [...table.tBodies[0].rows].flatMap((row) => [...row.cells]);
+  const letters = cells.reduce((sum, cell) => sum + cell.textContent.length, 0);
+  if (names.length < 3 || letters < 15 * cells.length) return;
+  table.classList.add("listed");
+  for (const cell of cells) cell.dataset.column = names[cell.cellIndex];
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   for (const form of document.querySelectorAll("form.rerun")) {
     form.addEventListener("input", () => writeCommand(form));
     form.addEventListener("submit", (event) => event.preventDefault());
   }
+  // Bootstrap marks in the contents of a page what is read. The theme names other contents, and would
+  // have it wait until a tenth of a section is seen, which of a long one never is.
+  Object.assign(document.body.dataset, { bsTarget: "#pst-page-toc-nav", bsThreshold: "[0]" });
+  for (const table of document.querySelectorAll(".bd-article table.table:not(.sortable, .rerun *)"))
+    nameColumns(table);
   for (const head of document.querySelectorAll("table.sortable thead th")) {
     const button = document.createElement("button");
     button.append(...head.childNodes);
@@ -82,10 +98,16 @@ addEventListener("load", async () => {
   // Where a formula or a figure is wider than its page, the keyboard has to reach it to scroll it.
   await window.MathJax?.startup.promise;
   const wide = document.querySelectorAll("mjx-container[display=true], .cell_output:has(> figure)");
+  const scrolls = (one) => one.scrollWidth > one.clientWidth;
   const mark = () => wide.forEach(one => {
     one.removeAttribute("tabindex");
-    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+    one.style.removeProperty("font-size");
+    // A formula that is a little too wide becomes a little smaller.
+    if (one.matches("mjx-container") && 0.77 * one.scrollWidth < one.clientWidth)
+      for (let size = 99; size > 74 && scrolls(one); size--) one.style.fontSize = `${size}%`;
+    if (scrolls(one)) one.tabIndex = 0;
   });
   mark();
   addEventListener("resize", mark);
+  addEventListener("toggle", mark, true); // what unfolds has a width from then on
 });

@@ -414,6 +414,46 @@ def test_code_fits_a_desk_where_it_is_folded_too(visit):
     assert cut == []
 
 
+def test_formulas_and_tables_of_the_prose_fit_a_desk(visit):
+    """Also those in what unfolds. Tables that a program shows are as wide as what it computes."""
+    page, *_ = visit
+    page.set_viewport_size({"width": DESK, "height": 900})
+    wide = page.evaluate(
+        """async () => {
+            const folded = [...document.querySelectorAll('article details:not([open])')];
+            for (const one of folded) one.open = true;
+            // A change of width is told in the next frame, and that something unfolds in a task.
+            await new Promise(end => requestAnimationFrame(() => setTimeout(end)));
+            const wide = [...document.querySelectorAll(
+                    'mjx-container[display=true], .pst-scrollable-table-container:has(> .table)')]
+                .filter(one => one.checkVisibility() && one.scrollWidth > one.clientWidth)
+                .map(one => `${one.scrollWidth - one.clientWidth} px: ${one.textContent}`);
+            for (const one of folded) one.open = false;
+            return wide;
+        }"""
+    )
+    assert wide == []
+
+
+def test_no_table_of_prose_or_of_runs_scrolls_on_a_phone(visit):
+    """There, texts stand below each other, and each says in which column it would be."""
+    page, *_ = visit
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    wide, nameless = page.evaluate(
+        """() => {
+            const of_runs = ':is(#runs, #what-ran-when-and-with-what) > div > table';
+            const tables = [...document.querySelectorAll(`table.listed, ${of_runs}`)];
+            const texts = document.querySelectorAll('table.listed td:not(:first-child)');
+            const scrolls = box => box.scrollWidth > box.clientWidth;
+            return [tables.filter(one => scrolls(one.parentElement)).length,
+                [...texts].filter(one => !(one.dataset.column?.length > 1)).length];
+        }"""
+    )
+    assert (wide, nameless) == (0, 0)
+    if page.url.endswith(("/notation.html", "/neighbours.html")):
+        assert page.locator("table.listed").count() >= 2
+
+
 def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
     """What is wider than the screen can be scrolled to; nothing is cut off."""
     page, *_ = visit
@@ -476,6 +516,132 @@ def test_what_scrolls_fades_where_more_is_to_come(window, address):
         assert {mask for masks in fading(0).values() for mask in masks} == {"none"}
 
 
+def test_what_rows_are_called_stays_where_a_table_scrolls(window, address):
+    """On the ground of what it lies on, so that no number is seen through it."""
+    clear = {"rgba(0, 0, 0, 0)", "transparent"}
+    of_each = """() => {
+        for (const one of document.querySelectorAll('article details')) one.open = true;
+        const boxes = [...document.querySelectorAll('.cell_output .output:has(table.typeset)')]
+            .filter(one => one.scrollWidth > one.clientWidth);
+        for (const box of boxes) box.scrollLeft = box.scrollWidth;
+        return new Promise(end => requestAnimationFrame(() => requestAnimationFrame(() => end(
+            boxes.flatMap(box => [...box.querySelectorAll('tr > :first-child')].map(cell => [
+                Math.round(cell.getBoundingClientRect().left - box.getBoundingClientRect().left),
+                getComputedStyle(cell).backgroundColor,
+                getComputedStyle(cell, '::after').opacity]))))));
+    }"""
+    with opened(window, f"{address}/analysis.html", address) as (page, _):
+        page.set_viewport_size({"width": PHONE, "height": 844})
+        cells = page.evaluate(of_each)
+        assert len(cells) > 20
+        assert {left for left, *_ in cells} == {0}
+        assert not clear & {ground for _, ground, _ in cells}
+        assert {shadow for *_, shadow in cells} == {"1"}
+        short = "table.typeset:not(.output *:has(th:nth-child(4))) tr > :first-child"
+        page.set_viewport_size({"width": DESK, "height": 900})
+        shadows = page.locator(short).evaluate_all(
+            "all => all.map(one => getComputedStyle(one, '::after').opacity)"
+        )
+        assert shadows and set(shadows) == {"0"}, "where nothing scrolls"
+
+
+def test_the_contents_say_what_part_of_a_long_page_is_read(fresh, address):
+    """Also of a part that is longer than ten screens, of which a tenth is never seen at once."""
+    with opened(fresh, f"{address}/worlds.html", address) as (page, _):
+        headings = page.locator("article :is(h2, h3)")
+        for at in range(1, headings.count() - 1):
+            top = headings.nth(at).evaluate("one => one.getBoundingClientRect().top + scrollY")
+            page.evaluate("top => scrollTo({top: top + 200, behavior: 'instant'})", top)
+            name = headings.nth(at).evaluate("one => one.firstChild.textContent")
+            active = page.locator("#pst-page-toc-nav .active", has_text=name)
+            active.first.wait_for(state="attached", timeout=3_000)
+
+
+def test_what_is_folded_is_a_line_and_no_bar(fresh, address):
+    with opened(fresh, f"{address}/analysis.html", address) as (page, _):
+        folded = page.locator("article details.hide:not([open])")
+        looks = folded.evaluate_all(
+            """all => all.map(one => getComputedStyle(one)).map(style =>
+                [style.backgroundColor, style.boxShadow, style.borderLeftWidth].join())"""
+        )
+        assert len(looks) > 2 and set(looks) == {"rgba(0, 0, 0, 0),none,0px"}
+        heights = folded.evaluate_all("all => all.map(one => one.offsetHeight)")
+        assert max(heights) < 32
+        page.emulate_media(reduced_motion="reduce")
+        folded.first.locator("summary").click()
+        unfolded = page.locator("article details.hide[open] > .cell_input").first
+        assert unfolded.evaluate("one => getComputedStyle(one).animationName") == "none"
+
+
+def test_below_what_a_cell_shows_is_as_much_room_as_above(window, address):
+    with opened(window, f"{address}/analysis.html", address) as (page, _):
+        gaps = page.evaluate(
+            """() => [...document.querySelectorAll('section > .cell:has(table.typeset)')]
+                .filter(one => one.checkVisibility() && one.nextElementSibling?.matches('p'))
+                .map(one => one.nextElementSibling.getBoundingClientRect().top
+                    - one.querySelector('table').getBoundingClientRect().bottom)"""
+        )
+        assert len(gaps) > 5 and min(gaps) >= 8 and max(gaps) <= 24
+        page.set_viewport_size({"width": PHONE, "height": 844})
+        before = page.evaluate(
+            """() => document.querySelector('.prev-next-area').getBoundingClientRect().top
+                - document.querySelector('article').getBoundingClientRect().bottom"""
+        )
+        assert before >= 32
+
+
+def test_a_reference_says_types_in_a_line_and_all_of_its_examples(window, address):
+    with opened(window, f"{address}/reference_effects.html", address) as (page, _):
+        types = page.locator("dl.py.attribute dl.field-list").evaluate_all(
+            """all => all.map(one => [one.querySelector('dt'), one.querySelector('dd p')].map(
+                part => part.getClientRects()[0].bottom)).map(([name, type]) => name - type)"""
+        )
+        assert len(types) > 5 and max(map(abs, types)) < 3
+        cut = page.locator("dl.py pre").evaluate_all(
+            "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+        )
+        assert cut == 0
+        page.set_viewport_size({"width": DESK, "height": 900})
+        margin = page.locator(".bd-sidebar-secondary")
+        assert margin.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+
+
+def test_79_columns_of_code_fit_in_prose_too(window, address):
+    with opened(window, f"{address}/rerunning.html", address) as (page, _):
+        code = page.locator("article .highlight-python pre").first
+        width = code.evaluate(
+            """one => {
+                one.textContent = 'm'.repeat(79);
+                return one.scrollWidth - one.clientWidth;
+            }"""
+        )
+        assert width == 0
+
+
+def test_figures_of_a_comparison_are_large_enough_to_be_read(window, runs):
+    """Their letters are as large as those of the text where they are 672 pixels wide."""
+    _, home = runs
+    for place in (COMPARISON, SWEEP):
+        with opened(window, f"{home}/{quote(place)}/index.html", home) as (page, _):
+            for width in (DESK, PHONE):
+                page.set_viewport_size({"width": width, "height": 844})
+                shown = page.locator("article figure img").evaluate_all(
+                    "all => all.map(one => one.getBoundingClientRect().width)"
+                )
+                assert not shown or min(shown) >= 448
+
+
+def test_numbers_of_runs_stand_on_the_right(window, runs):
+    _, home = runs
+    columns = {"index": "#runs td:nth-child(3)", f"{COMPARISON}/index": "#recorded-numbers td"}
+    for place, cells in columns.items():
+        with opened(window, f"{home}/{quote(place)}.html", home) as (page, _):
+            aligned = page.locator(f"{cells}:not(:first-child)").evaluate_all(
+                "all => all.map(one => getComputedStyle(one).textAlign)"
+            )
+            assert aligned and set(aligned) == {"right"}
+
+
 def test_page_on_paper_loses_nothing(visit):
     """On paper nothing scrolls: all that is shown there is within its width."""
     page, *_ = visit
@@ -490,6 +656,23 @@ def test_page_on_paper_loses_nothing(visit):
     )
     page.emulate_media(media="screen")
     assert lost == []
+
+
+def test_on_paper_most_figures_fit_what_is_left_of_a_page(window, address):
+    with opened(window, f"{address}/analysis.html", address) as (page, _):
+        page.set_viewport_size({"width": PAPER, "height": 1000})
+        page.emulate_media(media="print")
+        boxes = page.locator("article figure img").evaluate_all(
+            """all => all.map(one => one.getBoundingClientRect()).map(
+                box => [box.width, box.height])"""
+        )
+        assert len(boxes) > 4
+        assert max(height for _, height in boxes) <= 16 / 2.54 * 96 + 1
+        assert min(width for width, _ in boxes) > 0.6 * PAPER
+        said = page.locator("details.sd-dropdown:not([open]) > summary").evaluate_all(
+            "all => all.map(one => getComputedStyle(one, '::after').content)"
+        )
+        assert len(said) > 3 and all("folded" in one for one in said)
 
 
 def test_who_reads_in_the_dark_prints_in_the_light(fresh, address):
@@ -799,7 +982,12 @@ def test_all_of_the_box_is_on_the_screen(window, address, name, width):
         page.locator("details.rerun summary").first.click()
         rows = page.locator("form.rerun tbody tr")
         heights = rows.evaluate_all("all => all.map(row => row.getBoundingClientRect().height)")
-        assert len(heights) >= 9 and max(heights) < 400  # no towers of a few letters a line
+        assert len(heights) >= 9 and max(heights) < 300  # no towers of a few letters a line
+        numbers = page.locator("details.rerun details")
+        command = page.locator("pre.command").bounding_box()
+        downloads = page.locator("details.rerun a[download]").first.bounding_box()
+        assert downloads["y"] - command["y"] < 250, "numbers are folded"
+        numbers.locator("summary").click()
         parts = page.locator("details.rerun").locator("th:visible, td:visible, input, code")
         box = page.locator("details.rerun").bounding_box()
         ends = parts.evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
