@@ -177,9 +177,9 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                 axes.xaxis.set_minor_formatter("")
             if in_rows:  # those of panels beside each other are equally thick
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
-            axes.set_title(textwrap.fill(str(name), 60 // columns))
+            axes.set_title(textwrap.fill(str(name), 54 // columns))
             across, up = (unit, "") if in_rows else (place, unit)
-            up = textwrap.fill(up, int(14 * heights[i]) - 9)  # as many letters as the axis is long
+            up = textwrap.fill(up, int(14 * heights[i]) - 8)  # as many letters as the axis is long
             last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)
             inner = i % columns and (names[i] == names[i - 1] if in_rows else first is not axes)
             axes.tick_params(labelbottom=last or not shared, labelleft=not inner)
@@ -439,7 +439,7 @@ def histograms(
             steps = pd.DataFrame({"": [edges[0], *edges], "value": [0, *shares, 0]})
             parts.append(steps.assign(series=name, panel=panel, unit="%"))
     table = pd.concat(parts).assign(lower=0, upper=lambda steps: steps["value"])
-    look = {"drawstyle": "steps-post", "linestyle": "-", "linewidth": 1.5}
+    look = {"drawstyle": "steps-post", "linewidth": 1.5}
     return lines(table, "", title, columns=2, shared=False, look=look, **options)
 
 
