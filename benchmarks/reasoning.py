@@ -6,6 +6,7 @@ Run it from the project's folder::
     .venv/bin/python benchmarks/reasoning.py exact parquet  # some of it
     .venv/bin/python benchmarks/reasoning.py oracles 50000  # fewer prompts than 1 000 000
     .venv/bin/python benchmarks/reasoning.py withheld       # 1 000 000 with facts withheld
+    .venv/bin/python benchmarks/reasoning.py many_withheld  # 50 000 with 5 to 16 facts withheld
     .venv/bin/python benchmarks/reasoning.py every_graph    # of 9 to 12 nodes, three minutes
     .venv/bin/python benchmarks/reasoning.py volumes        # 1 000 000 with numbers, five minutes
 
@@ -31,7 +32,7 @@ from lib.ccr.exact import exact_quantities
 from lib.ccr.graphs import KINDS, Chain
 from lib.ccr.linear import by_paths, linear_world, noise, prompts, questions
 from lib.ccr.linear_reader import read_volume
-from lib.ccr.questions import ANSWERS
+from lib.ccr.questions import ANSWERS, MOST_UNTOLD
 from lib.ccr.theme import Draw, themes
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, random_world
 
@@ -43,13 +44,13 @@ REFERENCE = 3_600
 PROMPTS = 1_000_000
 
 
-def oracles(n: int = PROMPTS, withheld: bool = False) -> Iterator[Finding]:
+def oracles(n: int = PROMPTS, withheld: bool = False, most: int = 5) -> Iterator[Finding]:
     begun, seen, disagreed, configurations = time.monotonic(), Counter(), 0, 0
     # Themes take turns, and every set holds at least a thousand prompts, or some 5 000 with facts
     # withheld.
     sets = (
-        delayed(_compared)(number, withheld)
-        for number in range(n // (6_000 if withheld else 1_000) + 1)
+        delayed(_compared)(number, withheld, most)
+        for number in range(n // (500 if most > 5 else 6_000 if withheld else 1_000) + 1)
     )
     running = Parallel(n_jobs=2, return_as="generator", batch_size=8)(sets)
     answers, seconds = Counter(), 0.0
@@ -78,21 +79,31 @@ def withheld(n: int = PROMPTS) -> Iterator[Finding]:
     yield from oracles(n, withheld=True)
 
 
-def _compared(number: int, withheld: bool) -> tuple[str, Counter, int, float]:
-    """Read every prompt of a random configuration: theme, answers, disagreements, CPU seconds."""
+def many_withheld(n: int = 50_000) -> Iterator[Finding]:
+    yield from oracles(n, withheld=True, most=MOST_UNTOLD)
+
+
+def _compared(number: int, withheld: bool, most: int) -> tuple[str, Counter, int, float]:
+    """Read every prompt of a random configuration: theme, answers, disagreements, CPU seconds.
+
+    At most `most` of the facts of a sample are withheld; if that is above 5, at least 6 of them, or
+    all, in larger worlds with one sample each.
+    """
     begun, draw = time.process_time(), Draw(number, "configuration of the benchmark")
     theme = list(themes())[number % len(themes())]
-    sizes = [draw.integer(2, 6) for _ in range(draw.integer(1, 5))]
+    many = most > 5
+    sizes = [draw.integer(2, 6) for _ in range(draw.integer(4 if many else 1, 5))]
     per_sample = (len(sizes) + 1) ** 2
     n_facts = sum(sizes) - len(sizes) + 1
-    untold = {"withheld": draw.integer(1, min(5, n_facts)) / n_facts} if withheld else {}
+    least = min(6, n_facts) if many else 1
+    untold = {"withheld": draw.integer(least, min(most, n_facts)) / n_facts} if withheld else {}
     tasks = generate(
         theme,
         n_per_bcc=sizes,
         bcc_types=draw.one([*KINDS, "mixed"]),
         causal_functions=themes()[theme].causal_functions or draw.one(CAUSAL_FUNCTIONS),
         n_tasks=3,  # one for each wording
-        n_samples=1_000 // (3 * per_sample) + 1,
+        n_samples=1 if many else 1_000 // (3 * per_sample) + 1,
         seed=draw.integer(0, 2**31),
         n_wordings=3,
         asides=draw.one([True, False]),
@@ -280,7 +291,7 @@ MEASUREMENTS = {
     measurement.__name__: measurement
     for measurement in (
         *(oracles, withheld, exact, brute_force, parquet, frames, linear, every_graph),
-        *(withheld_rate, unknown_share, volumes),
+        *(withheld_rate, unknown_share, volumes, many_withheld),
     )
 }
 
@@ -288,10 +299,11 @@ MEASUREMENTS = {
 if __name__ == "__main__":
     numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
     words = [word for word in sys.argv[1:] if not word.isdecimal()]
-    words = words or [name for name in MEASUREMENTS if name not in ("every_graph", "volumes")]
+    long = ("every_graph", "volumes", "many_withheld")
+    words = words or [name for name in MEASUREMENTS if name not in long]
     missed = 0
     for name in named(words, MEASUREMENTS):
-        if name in ("oracles", "withheld"):  # start processes of their own, as the next
+        if name in ("oracles", "withheld", "many_withheld"):  # start processes, as the next
             missed += shown(MEASUREMENTS[name](*numbers))
         elif name == "every_graph":
             missed += shown(every_graph())

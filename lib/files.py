@@ -137,6 +137,8 @@ def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
     """Read a CSV or Parquet file, by its ending, with a name for each column; or take a table."""
     if isinstance(path, pd.DataFrame):
         return path
+    rule, kind = "a table is a data frame, or the path of a file", type(path).__name__
+    check(isinstance(path, str | os.PathLike), rule, kind)
     path = Path(path)
     check_known(f"file {path.name}: ending", path.suffix, ENDINGS)
     with reading(path):
@@ -154,16 +156,6 @@ def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
     """Read a YAML file by the safe loader, and refuse a key that stands twice in one mapping.
 
     If sections, which are keys of the whole, are `known`, it is warned of in all others.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.yml"
-    ...     write_text(path, "{age: 1, age: 2}")
-    ...     read_yaml(path)
-    Traceback (most recent call last):
-    lib.errors.InputError: people.yml, line 1: the key 'age' stands twice
     """
     path = Path(path)
     with reading(path):

@@ -85,6 +85,22 @@ def test_a_cluster_samples_the_same_rows_in_other_processes(cluster, simulator, 
     assert drew and drew <= set(cluster_processes(cluster))
 
 
+def test_backends_that_return_results_all_at_once_are_asked_in_rounds(simulator, monkeypatch):
+    """As those of Ray and of Spark, of which joblib's own for `multiprocessing` is the base."""
+    asked, parallel = [], joblib.Parallel.__call__
+
+    def noting(self, work):
+        asked.append(list(work))
+        return parallel(self, asked[-1])
+
+    alone = simulator.sample(100, 3, seed=1)
+    monkeypatch.setattr(joblib.Parallel, "__call__", noting)
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        frames = [*simulator.blocks(100, 3, seed=1, block=20)]
+    pd.testing.assert_frame_equal(pd.concat(frames, ignore_index=True), alone)
+    assert [len(work) for work in asked] == [2, 2, 1]
+
+
 def test_a_killed_worker_loses_no_block(cluster, simulator, tmp_path):
     def deadly(now, before):
         # In one block of nine, the first time that it is drawn.

@@ -1,46 +1,46 @@
-"""Tests that share fixtures are done by one worker; otherwise these are made by each, unnoticed."""
+"""Workers are counted, return results in order, and compute in one thread."""
 
-from types import SimpleNamespace
+import sys
+import types
 
+import joblib
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-TESTS = [
-    "lib/noise.py::lib.noise.uniforms",
-    "tests/book/test_a.py::test_table",
-    "tests/book/test_a.py::test_figure[page worlds]",
-    "tests/book/test_a.py::test_width[page worlds-390]",
-    "tests/book/test_a.py::test_figure[page theory]",
-    "tests/book/test_a.py::test_figure[runs/index]",
-    "tests/test_b.py::test_sum[a page of text]",
-    "tests/test_b.py::test_sum[2]",
-]
+from lib import workers
 
 
-class Worker:
-    """What a scheduler sees of a worker, which has done nothing yet."""
+def threads() -> list[int]:
+    return [library["num_threads"] for library in threadpool_info()]
 
-    gateway, shutting_down = SimpleNamespace(id="worker"), False
 
-    def __init__(self):
-        self.asked = []
+def test_libraries_with_threads_are_held_to_one_and_then_as_before():
+    with threadpool_limits(2):
+        before = threads()
+        with workers.one_thread():
+            assert {*threads()} == {1}
+        assert threads() == before
+        assert 2 in before
 
-    def send_runtest_some(self, places: list[int]) -> None:
-        self.asked.append(places)
 
-    def shutdown(self) -> None:
+def test_libraries_with_threads_are_looked_for_again_only_after_an_import(monkeypatch):
+    real, looked = workers.ThreadpoolController, []
+    monkeypatch.setattr(workers, "ThreadpoolController", lambda: looked.append(1) or real())
+    workers._libraries.cache_clear()
+    for _ in range(3):
+        with workers.one_thread():
+            pass
+    assert len(looked) == 1
+    monkeypatch.setitem(sys.modules, "a_module_with_threads", types.ModuleType("it"))
+    with workers.one_thread():
         pass
+    assert len(looked) == 2
 
 
-@pytest.mark.parametrize("dist", ["load", "loadgroup"])
-def test_a_worker_is_given_whole_modules_or_pages_in_their_order(request, dist):
-    pytest.importorskip("xdist", reason="the extra `test` is missing")
-    workers = [Worker() for _ in range(5)]
-    given, option = {"dist": dist, "tx": ["5*popen"]}, SimpleNamespace(loadscopereorder=True)
-    make = request.config.hook.pytest_xdist_make_scheduler
-    log = SimpleNamespace(loadscopesched=print)
-    scheduler = make(config=SimpleNamespace(getvalue=given.get, option=option), log=log)
-    for worker in workers:
-        scheduler.add_node(worker)
-        scheduler.add_node_collection(worker, TESTS)
-    scheduler.schedule()
-    assert [worker.asked for worker in workers] == [[[0]], [[1, 5]], [[2, 3]], [[4]], [[6, 7]]]
+def test_an_error_of_the_work_itself_is_passed_on():
+    def work():
+        yield joblib.delayed(abs)(-1)
+        raise ValueError("the second is missing")
+
+    with pytest.raises(ValueError, match="the second is missing"):
+        list(workers.in_order(work()))

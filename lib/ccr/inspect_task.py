@@ -41,15 +41,12 @@ def samples(tasks: Tasks) -> Iterator[dataset.Sample]:
         task, sample, question = place.values()
         by_rung, n_answers = on[task]
         names = [name for name, prompts in by_rung.items() if prompts[question, sample]]
+        names = [prompt["kind"]] if "kind" in prompt else names
         yield dataset.Sample(
             id=prompt["id"],
             input=prompt_text(prompt),
             target=answer_text(prompt),
-            metadata={
-                **place,
-                "answers": n_answers,
-                "rungs": [prompt["kind"]] if "kind" in prompt else names,
-            },
+            metadata={**place, "answers": n_answers, "rungs": names},
         )
 
 

@@ -4,8 +4,8 @@ It takes the rules and facts from the sentences, rebuilds the world that they te
 question. What it does not understand, it refuses. It shares no code with what wrote the prompt,
 save the patterns by which a theme recognises its own words.
 
-Truth has three values here, true, false and open. Where a fact is not told and the question, or
-what is known, is open without it, the reader supposes both in turn, one fact after another.
+Truth has three values here, true, false and open. Where the question, or what is known, is open
+without an untold fact, the reader supposes both in turn, fact by fact, until it has both answers.
 """
 
 import itertools
@@ -23,8 +23,7 @@ from lib.errors import InputError, check, check_once
 from lib.files import read_yaml
 
 #: True, false, or open, of every fact.
-Truth = bool | None
-Facts = dict[str, Truth]
+Facts = dict[str, bool | None]
 
 #: By clause, how its rule joins its conditions, "and" or "or", and these.
 Rule = tuple[str, tuple[str, ...]]
@@ -74,11 +73,13 @@ def _answers(rules: Rules, facts: Facts, asked: Question) -> set[bool]:
         return set()
     if fits and yes is not None:
         return {yes}
-    fact = next(fact for fact, value in facts.items() if value is None)
-    return set().union(*(_answers(rules, facts | {fact: v}, asked) for v in (True, False)))
+    # The last one first: it is the nearest to the outcome, and most often decides it.
+    fact = next(fact for fact, value in reversed(facts.items()) if value is None)
+    found = _answers(rules, facts | {fact: True}, asked)
+    return found if len(found) == 2 else found | _answers(rules, facts | {fact: False}, asked)
 
 
-def _holds(rules: Rules, facts: Facts, claim: Claim) -> Truth:
+def _holds(rules: Rules, facts: Facts, claim: Claim) -> bool | None:
     """Say whether a clause has a value after something is done."""
     done, asked, value = claim
     for clause in (asked, *done):
@@ -93,7 +94,7 @@ def _holds(rules: Rules, facts: Facts, claim: Claim) -> Truth:
     return None if truth[asked] is None else truth[asked] == value
 
 
-def _join(joined: str, values: list[Truth]) -> Truth:
+def _join(joined: str, values: list[bool | None]) -> bool | None:
     """Join values: one false decides an "and", one true an "or", and else one that is open."""
     decisive = joined == "or"
     if decisive in values:

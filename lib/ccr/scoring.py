@@ -57,7 +57,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from lib.ccr.answers import UNPARSEABLE, checked
 from lib.ccr.brute_force import defined
@@ -67,6 +66,7 @@ from lib.ccr.questions import ANSWERS, KINDS
 from lib.ccr.tasks import Task, Tasks
 from lib.errors import check, check_count, check_known
 from lib.noise import uniforms
+from lib.workers import one_thread
 
 #: What accuracy is counted on; all interventional prompts are counted twice, by what the
 #: cause is set to, and by whether that changes the answer.
@@ -97,10 +97,6 @@ REFUSALS: dict[str, Metric] = {
 
 #: The cells of the taxonomy: external validity, and internal consistency.
 CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
-
-
-#: Of products of small matrices, threads wait for each other longer than they work.
-one_thread = threadpool_limits.wrap(limits=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +177,7 @@ class Scores:
         return pd.DataFrame(counts, ANSWERS[:n], [*ANSWERS[:n], "unparseable"])
 
     @cached_property
-    @one_thread
+    @one_thread()
     def _counts(self) -> np.ndarray:
         """How often which answer was given to prompts of which, by resample and rung."""
         counts = np.zeros(())
@@ -249,7 +245,7 @@ class Scores:
         return {name: values[0], f"{prefix}low": low, f"{prefix}high": high}
 
     @cached_property
-    @one_thread
+    @one_thread()
     def _estimated(self) -> list[tuple[Task, np.ndarray, np.ndarray, np.ndarray]]:
         """The estimates from answers, from labels, and what is compared with the truth.
 

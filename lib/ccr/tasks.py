@@ -19,7 +19,7 @@ import pandas as pd
 from lib.ccr import questions
 from lib.ccr.exact import exact_quantities
 from lib.ccr.graphs import KINDS, Chain
-from lib.ccr.questions import ANSWERS, UNKNOWN
+from lib.ccr.questions import ANSWERS, MOST_UNTOLD, UNKNOWN
 from lib.ccr.stories import FORMS, WORDINGS, Story
 from lib.ccr.theme import Draw, Theme, find_theme
 from lib.ccr.worlds import CAUSAL_FUNCTIONS, PROBABILITIES, World, random_world
@@ -36,6 +36,7 @@ from lib.errors import (
 )
 from lib.files import AnyPath, atomic_write, write_parquet
 from lib.noise import uniforms
+from lib.workers import in_order
 
 #: A prompt and its answer, see :meth:`Tasks.prompts`; and the columns of a table, by name.
 Prompt: TypeAlias = dict[str, Any]
@@ -451,8 +452,8 @@ class Setting:
         met = len(chances) > 0 and all(is_number(p) and 0 < p < 1 for p in chances)
         check(met, "probabilities must list numbers between 0 and 1", self.probabilities)
         check_share("withheld", self.withheld)
-        rule = f"withheld must leave at most {questions.MOST_UNTOLD} facts of a sample untold"
-        check(self.n_untold <= questions.MOST_UNTOLD, rule, self.n_untold)
+        rule = f"withheld must leave at most {MOST_UNTOLD} facts untold: each may double the worlds"
+        check(self.n_untold <= MOST_UNTOLD, rule, self.n_untold)
         met = is_number(self.unknown) and 0 <= self.unknown <= 1 and self.withheld > 0
         rule = "unknown must lie between 0 and 1, and withheld be above 0"
         check(met or self.unknown is None, rule, self.unknown)
@@ -520,5 +521,5 @@ def generate(
     check_count("first_task", first_task, least=0)
     one = Setting(find_theme(theme), n_per_bcc, **setting)
     numbers = range(first_task, first_task + n_tasks)
-    drawn = joblib.Parallel(n_jobs)(joblib.delayed(one.task)(number, seed) for number in numbers)
-    return Tasks(drawn, one.theme.name)
+    drawn = in_order((joblib.delayed(one.task)(number, seed) for number in numbers), n_jobs)
+    return Tasks([*drawn], one.theme.name)

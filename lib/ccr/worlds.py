@@ -55,12 +55,14 @@ class World:
         check_names("do: node", do or (), range(self.chain.n_nodes))
         values = noise.copy()
         for node, causes in enumerate(self.chain.parents):
-            combine = np.logical_and if self.operators[node] == "and" else np.logical_or
+            combine = np.bitwise_and if self.operators[node] == "and" else np.bitwise_or
             for cause in causes:
                 combine(values[node], values[cause], out=values[node])
             if do and node in do:
                 kept = do[node]
-                values[node] = self.values(noise, dict(kept))[node] if type(kept) is tuple else kept
+                nested = type(kept) is tuple
+                # True is minus one: of a number, every bit.
+                values[node] = self.values(noise, dict(kept))[node] if nested else 0 - kept
         return values
 
 

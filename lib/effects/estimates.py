@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeAlias
 import joblib
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from lib.cache import KEEPING, cached
 from lib.effects.adapter import EconML, of_econml
@@ -26,6 +25,7 @@ from lib.effects.intervals import NORMAL
 from lib.effects.metrics import evaluate
 from lib.effects.study import Matrix, Study, Table, Vector, read_study
 from lib.errors import InputError, check, check_count, check_known, check_names, told
+from lib.workers import in_order, one_thread
 
 #: Name → an estimator: of the book, of another library, or a class of your own; or names alone.
 Named: TypeAlias = dict[str, Any]
@@ -195,7 +195,7 @@ def _estimates(
                 yield joblib.delayed(_estimate if keep else _unkept)(name, ready, tables)
 
     results = {}
-    found = joblib.Parallel(n_jobs, return_as="generator")(work())
+    found = in_order(work(), n_jobs)
     for k, (name, each) in enumerate(zip(itertools.cycle(estimators), found, strict=False)):
         results[name] = each
         if progress:
@@ -242,7 +242,7 @@ def _estimate(name: str, given: Any, tables: _Tables) -> Estimate:
     # Copies, or the next one would learn from what this one writes into its arrays.
     estimator, *data = copy.deepcopy([given, *tables.seen])
     # One thread: small matrices cost several times the CPU time on two.
-    with told(f"estimator {name!r}"), threadpool_limits(1):
+    with told(f"estimator {name!r}"), one_thread():
         estimator.fit(*data)
         effects, ends = None, None
         if callable(getattr(estimator, "effect", None)):

@@ -28,7 +28,7 @@ References
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.metaestimators import available_if
@@ -80,6 +80,9 @@ class EffectEstimator(BaseEstimator):
         data = [np.asarray(each, dtype=float) for each in (covariates, treatment, outcome)]
         found = np.unique(data[1]).tolist()
         check(found == [0, 1], "the treatment must be of zeros and ones", found)
+        if "propensity" in self.slots():  # of a regressor, probabilities lie anywhere
+            base = as_search(self.get_params()["propensity"]).learner
+            check(is_classifier(base), "a propensity must be that of a classifier", base)
         self._fit(*data)
         return self
 

@@ -109,8 +109,7 @@ class Bootstrap(BaseEstimator):
         check("probabilities" not in self.estimator.get_params(), rule, "probabilities")
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
-        own = {name: getattr(fitted, name) for name in self.SHARED if hasattr(fitted, name)}
-        self.__dict__.update(own)
+        self.__dict__.update({k: getattr(fitted, k) for k in self.SHARED if hasattr(fitted, k)})
         # As `estimate` does: a class of one's own says neither this nor what follows.
         chosen = getattr(fitted, "settled", lambda: self.estimator)()
         # One that lacks an arm is drawn again.

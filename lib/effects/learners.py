@@ -40,9 +40,6 @@ LEARNERS = {
 #: One name for all slots means the classifier of the same kind where one is needed.
 CLASSIFIER = {"ridge": "lr", "rfr": "rfc", "xgbr": "xgbc"}
 
-#: Learners that race, see :func:`cross_validated`.
-TREES = (RandomForestRegressor, XGBRegressor)
-
 #: XGBoost takes any keyword; these names of its own are not among scikit-learn's parameters.
 XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
 
@@ -169,7 +166,7 @@ class Search(BaseEstimator):
 
     def in_words(self) -> str:
         """Say what was chosen, as far as there was a choice."""
-        if len(self.settings()) == 1 or not hasattr(self, "best_params_"):
+        if len(ParameterGrid(self.grid)) == 1 or not hasattr(self, "best_params_"):
             return type(self.learner).__name__
         chosen = self.best_params_.items()
         return ", ".join(f"{key.removeprefix('learner__')} {value}" for key, value in chosen)
@@ -246,7 +243,7 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
     """
     scale, features, target, folds, weights = rows
     features, classes = np.asarray(features), is_classifier(settings[0])
-    race = race and all(isinstance(setting, TREES) for setting in settings)
+    race = race and all(isinstance(one, RandomForestRegressor | XGBRegressor) for one in settings)
     racing = np.arange(len(settings))
     used = [fold for fold in np.unique(folds) if classes or scale[fold]]
     if classes and any(len(np.unique(target[folds == fold])) < 2 for fold in used):
@@ -260,9 +257,9 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
         scores, racing = _grown(settings, used, (scale, features, target, folds, weights))
     for fold in [] if grow else used:
         train, test = folds != fold, folds == fold
+        seen = features[train], target[train], weights[train]
         for i in racing:
-            model = fit(clone(settings[i]), features[train], target[train], weights[train])
-            found = predict(model, features[test])
+            found = predict(fit(clone(settings[i]), *seen), features[test])
             if classes:
                 scores[i] += roc_auc_score(target[test], found)
             else:

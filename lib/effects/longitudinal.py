@@ -42,12 +42,13 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
+from lib.effects.learners import FOLDS
 from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector, check_finite
 from lib.errors import check, check_known, check_names, one_of, told
+from lib.workers import one_thread
 
 #: What a regime is worth, and by how much each subject moves that.
 Worth: TypeAlias = tuple[float, Vector]
@@ -64,9 +65,6 @@ PENALTY = 1.0
 
 #: A level that fewer subjects take at a decision may be absent from half of them.
 RARE = 12
-
-#: Parts of a panel; a subject is predicted by regressions of the other parts.
-FOLDS = 5
 
 
 def decided(regimes: Mapping[str, Any], decisions: Sequence[int]) -> dict[str, dict[int, Any]]:
@@ -373,7 +371,7 @@ def marked(
     check_names("entrant", entrants, ENTRANTS)
     for k, panel in enumerate(panels):  # one at a time in memory
         check_names("regime with a true gain", [*panel.regimes][1:], truth.keys())
-        with threadpool_limits(1):  # or how sums are split would show in the last digits
+        with one_thread():
             found = {name: ENTRANTS[name](panel) for name in entrants}
         for name, gains in found.items():
             for regime, (gain, error) in gains.items():

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
-from threadpoolctl import threadpool_limits
 
 from lib.effects.estimands import average_effects
 from lib.effects.estimators import inverse_propensity_weights
 from lib.effects.study import Matrix, Study, Vector, varies
 from lib.errors import needed
+from lib.workers import one_thread
 
 #: Resamples of the test subjects whose counts are held at a time.
 BLOCK = 50
@@ -100,7 +100,7 @@ def compare(
         return {name: metric(sample) for name, metric in wanted.items()}
 
     # Threads would split the sums, and how many there are would show in the last digits.
-    with np.errstate(divide="ignore", invalid="ignore"), threadpool_limits(1):
+    with np.errstate(divide="ignore", invalid="ignore"), one_thread():
         value = computed(np.ones((1, len(tau))))
         drawn = [computed(counts) for counts in bootstrap_counts(len(tau), bootstraps, seed)]
     result = {}

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from lib import ROOT
 from lib.cache import cached
@@ -27,6 +26,7 @@ from lib.effects.learners import Learner, learner, out_of_fold
 from lib.effects.metrics import compare, t_interval
 from lib.effects.study import Matrix, Study, Vector
 from lib.errors import check, needed
+from lib.workers import one_thread
 
 #: The candidates of the book.
 CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
@@ -115,7 +115,7 @@ def trial(
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
     test, (x, arm, y) = study.test_covariates.to_numpy(), (part[1::2] for part in data)
-    with threadpool_limits(1):
+    with one_thread():
         halves = [_halves(one, *copy.deepcopy([*data, test])) for one in candidates.values()]
         known = nuisances(x, arm, y, outcome_model)
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))

@@ -5,6 +5,7 @@ both outcomes are known.
 """
 
 import contextlib
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -166,6 +167,7 @@ class Study:
     missing: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        vars(self).update({which: read_table(getattr(self, which)) for which in TABLES})
         names, m = self._adjustment_set(), len(self.control)
         for which in TABLES:
             _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
@@ -186,14 +188,17 @@ class Study:
         if self.test_probabilities is not None:
             _probabilities("test_probabilities", self.test_probabilities, self.arms, self.control)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
-        _check_same_subjects(*parts[1:])
+        if parts[1].equals(parts[2]):
+            parts.pop()  # what is alike is read once
+        else:
+            _check_same_subjects(*parts[1:])
         both, declared = pd.concat(parts, ignore_index=True), rows.dtypes == "category"
-        encoded = [_encoded(both[k], len(rows), declared[k], self.impute) for k in names]
-        covariates, absent = pd.concat(encoded, axis=1), both[:-m].isna().sum()
+        encoded = [_encoded(both[k], len(rows), m, declared[k], self.impute) for k in names]
+        covariates, absent = pd.concat(encoded, axis=1), both[: len(rows) + m].isna().sum()
         twice = covariates.columns[covariates.columns.duplicated()].tolist()
         check(not twice, "covariates must not be encoded under one name", twice)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
-        seen, tested = covariates[: len(rows)], covariates[len(rows) : -m].reset_index(drop=True)
+        seen, tested = covariates[: len(rows)], covariates[len(rows) :][:m].reset_index(drop=True)
         outcomes = rows[self.outcome].to_numpy(dtype=float)
         worlds = [table[self.outcome].to_numpy(dtype=float) for table in (control, treated)]
         groups = control[self.group].to_numpy() if self.group in control else None
@@ -278,12 +283,12 @@ def read_study(
     rule = "a study is of one table or three, and all else goes by name, as estimators=['aipw']"
     check((control is None) == (treated is None), rule, 2)
     if control is None:
-        alone = isinstance(observational, pd.DataFrame) or Path(observational).suffix in ENDINGS
-        if alone or Path(observational).is_file():
+        path = Path(observational) if isinstance(observational, str | os.PathLike) else None
+        if path is None or path.suffix in ENDINGS or path.is_file():
             given = dict.fromkeys(TABLES, read_table(observational))  # once for all three
         else:
-            paths = {field: Path(observational, f"{name}.parquet") for field, name in FILES.items()}
-            given = {k: path for k, path in paths.items() if k in TABLES or path.exists()}
+            paths = {field: path / f"{name}.parquet" for field, name in FILES.items()}
+            given = {k: one for k, one in paths.items() if k in TABLES or one.exists()}
     frames = {name: read_table(one) for name, one in given.items()}
     for name, whose in OF_SAME.items():
         if name in frames:
@@ -403,19 +408,16 @@ def _check_spelling(column: pd.Series) -> None:
         check(other == level, rule, [other, level])
 
 
-def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.DataFrame:
-    """Encode a covariate by what its first n values are.
-
-    Not by scikit-learn: to its one-hot encoder a missing category is a level or none, but trees
-    want it to be missing in all the columns of the category.
-    """
+def _encoded(column: pd.Series, n: int, m: int, declared: bool, impute: bool) -> pd.DataFrame:
+    """Encode a covariate by its first n values; those of m test subjects come next."""
+    # Not by scikit-learn: to its one-hot encoder a missing category is a level or none, but trees
+    # want it to be missing in all the columns of the category.
     name, absent, known = column.name, column.isna(), column[:n].dropna()
     if _is_categorical(column, declared) or known.empty:
         levels = sorted(known.unique(), key=str)
         codes = pd.Index(levels, dtype=object).get_indexer(column)
         encoded = {f"{name} = {level}": codes == k for k, level in enumerate(levels)}
-        m = (len(column) - n) // 2  # without and with the treatment
-        _warn_of_unseen(column[n:-m][codes[n:-m] < 0], n, m)
+        _warn_of_unseen(column[n:][:m][codes[n:][:m] < 0], n, m)
     else:
         values, numbers = column.mask(absent, np.nan).astype(float), known.to_numpy(dtype=float)
         rule = f"covariate {name!r} must be finite numbers below {LARGE}"

@@ -55,7 +55,7 @@ INCOMES = pd.CategoricalDtype(["<=50K", ">50K"])
 PAID = {FULL_TIME: 0.0, DAY: 4 / 5}
 
 #: Education that is not finished: full-time students of it tend to go on.
-UNFINISHED = [*EDUCATION_LEVELS[:8], "Some-college", "Assoc-voc", "Assoc-acdm"]
+GOES_ON = dict.fromkeys([*EDUCATION_LEVELS[:8], "Some-college", "Assoc-voc", "Assoc-acdm"], 5.0)
 
 
 # --- education ---------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class WorkclassTransition(MultinomialVariable):
         previous = parents.previous[self.variable]
         p_stay = np.where(previous == "Without-pay", 0.0, self.p_stay)
         free = stay_or_redraw(p_stay, previous, self.frequencies_[None, :])
-        unpaid = (self.levels_.categories == "Without-pay").astype(float)
+        unpaid = np.array([level == "Without-pay" for level in self.levels_.categories], float)
         student = parents.previous["studies"] == FULL_TIME
         return np.where(student, unpaid[:, None], free.T).T
 
@@ -300,10 +300,9 @@ class StudiesTransition(CategoricalMechanism):
         student = parents.previous[self.variable] == FULL_TIME
         rich = parents.previous["income"] > 50_000
         education = parents["education"]
-        goes_on = np.where(education.isin(UNFINISHED), 5.0, 1.0)
-        full_time = full_time * np.where(student, goes_on, 0.05)
+        full_time = full_time * np.where(student, _by_level(education, GOES_ON, 1.0), 0.05)
         full_time = full_time * np.where(rich, 0.2, 1.0)
-        full_time = full_time * np.where(education == "Doctorate", 0.0, 1.0)
+        full_time = np.where(education == "Doctorate", 0.0, full_time)
         day = day * np.where(rich, 0.44, 1.0)
         return normalised(np.array([none, evening, day, full_time]))
 

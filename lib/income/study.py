@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from lib.cache import cached
-from lib.effects.study import ARMS, Study, TrueEffects
+from lib.effects.study import ADJUSTMENT_SETS, ARMS, Study, TrueEffects
 from lib.errors import check, check_count, check_known
 from lib.income.characteristics import cohort
 from lib.scm import Simulator, StochasticPolicy
@@ -94,6 +94,8 @@ def draw_study(
     test_seed = int(seed != 1) if test_seed is None else test_seed
     drawn = dict(locals())
     check_count("horizon", horizon, least=TREATED_STEP + 1)
+    if isinstance(adjustment, str):
+        check_known("adjustment", adjustment, ADJUSTMENT_SETS)
     rule = "the simulator must have studies and income; of others, make a lib.effects.Study"
     check({"studies", "income"} <= {*simulator.kinds_}, rule, [*simulator.kinds_])
     rule = "truth_seed must not be that of the test subjects"  # or a future would be their own
@@ -199,8 +201,7 @@ def _done(
 ) -> Fields:
     world = simulator.sample(n, TREATED_STEP + 1, seed)
     control, treated = map(cohort, _futures(simulator, world, horizon, seed, arms, range(1)))
-    again = (simulator, world, repeats, horizon, truth_seed, arms)
-    truth = true_effects(*again) if repeats else None
+    truth = true_effects(simulator, world, repeats, horizon, truth_seed, arms) if repeats else None
     chances = _chances(simulator, world, lottery)
     return {"control": control, "treated": treated, "truth": truth, "test_probabilities": chances}
 

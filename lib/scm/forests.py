@@ -82,11 +82,11 @@ class Forest:
     def _answers(self, columns: np.ndarray) -> np.ndarray:
         """Return the answers to every question, (questions, words), for columns (features, n)."""
         n = columns.shape[1]
-        bits = np.zeros((len(self.questions), -(-n // 64) * 8), dtype=np.uint8)
-        for answers, (feature, most) in zip(bits, self.questions, strict=True):
-            holds = columns[int(feature)] <= np.float32(most)
-            answers[: -(-n // 8)] = np.packbits(holds, bitorder="little")
-        return bits.view(np.uint64)
+        answers = np.zeros((len(self.questions), -(-n // 64) * 64), dtype=bool)
+        features, most = self.questions.T.astype(np.float32)
+        for k in np.unique(features):
+            answers[features == k, :n] = columns[int(k)] <= most[features == k, None]
+        return np.packbits(answers, axis=1, bitorder="little").view(np.uint64)
 
 
 def _compiled(loops: Any) -> Any:

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from lib.errors import InputError, check, check_count, check_known, check_once, told
 from lib.files import AnyPath, atomic_write, write_parquet
@@ -35,6 +34,7 @@ from lib.scm.mechanisms import (
     described,
 )
 from lib.scm.spec import Specification
+from lib.workers import in_order, one_thread, worker_count
 
 #: Subjects simulated at a time where all do not fit into memory; no result depends on it.
 BLOCK = 50_000
@@ -105,9 +105,7 @@ class Simulator(BaseEstimator):
             with told(f"variable {mechanism.variable!r}: {type(mechanism).__name__}"):
                 return fit(mechanism, parents, values, seed if mechanism.seeded else 0)
 
-        # One thread: on a table of this size more only wait for each other, and how sums
-        # are split between them would show in the last bits of the coefficients.
-        with threadpool_limits(1):
+        with one_thread():
             for name in model.orders[0]:
                 initial = fitted(model.initial(name), model.variables[name].parents)
                 self.initial_[name], self.kinds_[name] = initial, initial.levels_
@@ -184,7 +182,7 @@ class Simulator(BaseEstimator):
         check_is_fitted(self, "kinds_")
         world = World(self.kinds_, self.coupling, *drawn, **run)
         n = len(world.subjects)
-        block = -(-n // joblib.effective_n_jobs(n_jobs)) if block is None else block
+        block = -(-n // worker_count(n_jobs)) if block is None else block
         check_count("block", block, least=1)
         # Whatever a rule acts on comes as late as possible, so that the rule can read all
         # that does not follow from it.
@@ -192,11 +190,9 @@ class Simulator(BaseEstimator):
         orders = [self.specification.order(step, late) for step in (0, 1)]
         # In threads, which wait little for each other in numpy, unless a backend was chosen. To its
         # workers the simulator goes as an argument, so that it can be sent once.
-        work = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         one, starts = joblib.delayed(Simulator._block), range(0, n, block)
         parts = (one(self, world, orders, slice(low, low + block)) for low in starts)
-        frames: Iterator[pd.DataFrame] = work(parts)
-        return frames
+        return in_order(parts, n_jobs, prefer="threads")
 
     def to_parquet(self, path: AnyPath, *drawn: Any, **options: Any) -> Path:
         """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory."""

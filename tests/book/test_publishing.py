@@ -30,10 +30,10 @@ DIGESTS = {
     ("IncomeSCM-1.0.CATE", "2.0.5"): "389af3b084b7f781",
     ("IncomeSCM-1.0.CATE-short", "2.0.5"): "77bcabca149d91d8",
     ("IncomeSCM-1.1.CATE", "2.0.5"): "2aec599c76df1a90",
-    ("clinical_notes_v0", "1.0.7"): "90b6d4c6d585ee88",
-    ("flu_vaccine_v0", "1.0.7"): "7c4dc20974fe8c8f",
-    ("candy_party_v0", "1.0.7"): "45749575297eb080",
-    ("flower_garden_v0", "1.0.7"): "fedb8cf0f7956874",
+    ("clinical_notes_v0", "2.0.0"): "90b6d4c6d585ee88",
+    ("flu_vaccine_v0", "2.0.0"): "8c788e96c18dbe98",
+    ("candy_party_v0", "2.0.0"): "45749575297eb080",
+    ("flower_garden_v0", "2.0.0"): "fedb8cf0f7956874",
 }
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when `datasets` is imported
@@ -441,7 +441,7 @@ def test_what_is_there_and_is_not_the_set_is_refused_before_any_work(tmp_path, c
     assert main(["export", str(tmp_path), folder.name, "--small"]) == 0
     table, rule = folder / "answers.parquet", "or not be there: found"
     for options, found in (
-        ([], "'version 1.0.7-small'"),
+        ([], "'version 2.0.0-small'"),
         (["--small", "--csv"], "'no CSV files'"),
         (["--small", "candy_party_v0"], "'another folder'"),
         (["--small"], "'answers.parquet damaged'"),

@@ -141,6 +141,12 @@ def test_enumeration_and_reader_agree_where_facts_are_withheld():
     assert len(disagreements(withheld())) == 0
 
 
+def test_enumeration_and_reader_agree_where_twelve_facts_are_withheld():
+    tasks = generate("candy_party", [5, 5, 5], n_samples=1, withheld=12 / 13, seed=3)
+    assert tasks.tasks[0].n_untold == 12 and len(tasks) > 100
+    assert len(disagreements(tasks)) == 0
+
+
 def test_a_fault_of_the_enumeration_is_found_by_the_reader():
     """It forgets what is known, takes what is not told for false, or keeps no mediator."""
 

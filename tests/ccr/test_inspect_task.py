@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
+from lib import ROOT
 from lib.ccr import generate, read
 from lib.ccr.answers import UNPARSEABLE
 from lib.ccr.questions import ANSWERS
@@ -90,6 +92,14 @@ def test_with_facts_withheld_accuracy_is_by_kind_and_the_third_answer_counts(tmp
     assert {sample.target for sample in log.samples} == set(ANSWERS)
     grids = zip(answers, tasks.tasks, strict=True)
     assert all((grid == task.labels)[task.asked].all() for grid, task in grids)
+
+
+def test_the_entry_in_the_register_names_every_answer_that_is_offered():
+    path = ROOT / "causal_benchmark_book" / "eval.yaml"
+    said = yaml.safe_load(path.read_text(encoding="utf-8"))["description"]
+    assert len(said.split()) <= 80
+    assert all(answer.lower() in said.lower() for answer in ANSWERS)
+    assert "facts are withheld" in said and "Yes-or-no questions" not in said
 
 
 def test_samples_tell_where_they_are_and_what_is_right(perfect):

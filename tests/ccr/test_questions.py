@@ -133,4 +133,22 @@ def test_dependence_is_the_pns_of_a_case():
 
 def test_answers_stand_at_their_numbers():
     assert ANSWERS[UNKNOWN] == "Cannot be known" and ANSWERS[YES] == "Yes" and ANSWERS[NO] == "No"
-    assert questions.MOST_UNTOLD == 8
+    assert questions.MOST_UNTOLD == 16
+
+
+def test_sixteen_facts_may_be_untold_in_samples_enough_for_several_blocks():
+    """What all worlds at once give is what each sample alone gives, and what more facts leave."""
+    (task,) = generate("candy_party", [5, 5, 5, 5], n_samples=11, withheld=16 / 17, seed=1).tasks
+    assert task.n_untold == questions.MOST_UNTOLD
+    alone = [decide(task.world, task.asks[::9], one) for one in task.told.T[:, :, None]]
+    assert (task.labels[::9] == np.hstack(alone)).all()
+    fewer = replace(task, n_untold=4).labels
+    assert ((task.labels == fewer) | (task.labels == UNKNOWN))[task.asked].all()
+
+
+def test_with_ten_facts_untold_a_question_is_answered_as_one_world_at_a_time():
+    (task,) = generate("candy_party", [4, 4, 5], n_samples=8, seed=2, withheld=10 / 11).tasks
+    asked = np.argwhere(task.asked & (np.arange(len(task.asks)) % 25 == 7)[:, None])
+    assert len(asked) > 10
+    for number, sample in asked:
+        assert task.labels[number, sample] == one_by_one(task, task.asks[number], sample)

@@ -37,7 +37,7 @@ def test_published_configurations_are_those_published():
     notes, flu = CONFIGURATIONS["clinical_notes_v0"], CONFIGURATIONS["flu_vaccine_v0"]
     assert (notes["graphs"], notes["bcc_types"]) == ([[3, 3, 3], [4, 4, 4]], "wheel")
     assert (notes["n_samples"], notes["n_replicates"]) == (5_000, 5)
-    assert (flu["graphs"][-1], flu["bcc_types"]) == ([8, 6, 8], "cycle")
+    assert (flu["graphs"], flu["bcc_types"]) == ([[6, 4, 6], [7, 5, 7], [8, 6, 8]], "cycle")
     assert flu["causal_functions"] == "random"
     assert (flu["n_samples"], flu["n_replicates"]) == (2_000, 5)
     assert max(Chain(graph).n_nodes for graph in flu["graphs"]) == 20

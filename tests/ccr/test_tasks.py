@@ -573,8 +573,8 @@ def test_tasks_of_which_nothing_is_asked_at_all_are_written(tmp_path):
     [
         ({"withheld": 1.5}, "withheld must lie between 0 and 1: found 1.5"),
         (
-            {"withheld": 0.9, "n_per_bcc": [6, 6]},
-            "withheld must leave at most 8 facts of a sample untold: found 10",
+            {"withheld": 0.9, "n_per_bcc": [10, 10]},
+            "withheld must leave at most 16 facts untold: each may double the worlds: found 17",
         ),
         ({"unknown": 0.3}, "unknown must lie between 0 and 1, and withheld be above 0: found 0.3"),
         ({"unknown": 2, "withheld": 0.3}, "unknown must lie between 0 and 1, and withheld be"),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import lib.effects.study as study_module
 from lib.effects.estimands import average_effects
 from lib.effects.study import ADJUSTMENT_SETS, TrueEffects, read_study
 from lib.errors import InputError
@@ -304,6 +305,26 @@ def test_levels_that_look_like_numbers_are_levels_if_they_say_so(tables, values)
 def test_numbers_in_a_column_of_objects_are_numbers(tables):
     mixed = [table.assign(age=table["age"].astype(object)) for table in tables]
     pd.testing.assert_frame_equal(read(mixed).covariates, read(tables).covariates)
+
+
+def test_test_subjects_who_are_alike_in_both_tables_are_read_once(tables, monkeypatch):
+    real, lengths = study_module._encoded, []
+
+    def encoded(column, *options):
+        lengths.append(len(column))
+        return real(column, *options)
+
+    monkeypatch.setattr(study_module, "_encoded", encoded)
+    seen, control, treated = tables
+    once = read(tables)
+    assert {*lengths} == {len(once.arm) + len(control)}
+    lengths.clear()
+    other = treated.assign(age=treated["age"].replace(20.0, 20.5))
+    with pytest.warns(UserWarning, match="1 rows differ in 'age'"):
+        twice = read((seen, control, other))
+    assert {*lengths} == {len(once.arm) + 2 * len(control)}
+    for name in ("covariates", "test_covariates"):
+        pd.testing.assert_frame_equal(getattr(once, name), getattr(twice, name))
 
 
 def test_two_covariates_with_one_name_when_encoded_are_refused(tables):

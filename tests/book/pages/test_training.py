@@ -25,10 +25,10 @@ def test_no_program_of_the_page_is_left_out():
 
 
 def test_items_of_the_seed_of_the_static_data_sets_are_prompts_of_theirs():
-    tasks = static_tasks("flu_vaccine_v0", n_samples=1, n_replicates=1)
+    tasks = static_tasks("candy_party_v0", n_samples=1, n_replicates=1)
     asked = {prompt_text(prompt) for prompt in tasks.prompts()}
-    assert item(0, "flu_vaccine")["prompt"] in asked
-    assert item(0, "flu_vaccine", seed=1)["prompt"] not in asked
+    assert item(0, "candy_party")["prompt"] in asked
+    assert item(0, "candy_party", seed=1)["prompt"] not in asked
 
 
 @pytest.mark.parametrize("said", ["\\boxed{Yes}", "<answer>Yes</answer>", '{"answer": "Yes"}'])
@@ -46,13 +46,13 @@ def test_programs_print_what_is_shown():
 
 
 def tables():
-    """The tables of the page, as frames of numbers, by the names of their columns."""
+    """The tables of the page, a column a rung, as frames of numbers with a row a rung."""
     for table in re.findall(r"(?:^\|.*\n)+", PAGE, flags=re.MULTILINE):
         rows = [
             [cell.strip() for cell in line.strip("|\n").split("|")] for line in table.split("\n")
         ]
-        names, _, *cells = (row for row in rows if row != [""])
-        yield pd.DataFrame(cells, columns=names).astype(float)
+        first, _, *cells = (row for row in rows if row != [""])
+        yield pd.DataFrame({name: rung for name, *rung in [first, *cells]}).astype(float)
 
 
 def test_its_tables_are_those_that_the_command_wrote():

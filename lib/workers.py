@@ -1,0 +1,54 @@
+"""Workers of joblib, who share work and return its results in order; and one thread for each."""
+
+import contextlib
+import functools
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import joblib
+from threadpoolctl import ThreadpoolController
+
+from lib.errors import check, is_count
+
+#: Libraries with threads of their own. To look for them takes longer than to fit a small model,
+#: and nothing but a module that is imported brings another.
+_libraries = functools.lru_cache(1)(lambda n_modules: ThreadpoolController())
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold numerical libraries to one thread; how they split sums would show in last digits."""
+    # And of small matrices, threads wait for each other longer than they work.
+    with _libraries(len(sys.modules)).limit(limits=1):
+        yield
+
+
+def worker_count(n_jobs: int | None) -> int:
+    """Return how many workers joblib takes: -1 is one a core, None what its configuration says."""
+    met = n_jobs is None or (is_count(n_jobs, least=-1_000) and n_jobs != 0)
+    check(met, "n_jobs must be a whole number other than 0, or None", n_jobs)
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def in_order(work: Iterable[Any], n_jobs: int | None = None, **options: Any) -> Iterator[Any]:
+    """Return the results of delayed calls in their order, each as soon as it is there.
+
+    A backend that returns all results at once, such as that of Ray, is asked in rounds of a call a
+    worker, so that no more of them are in memory. `options` are those of :class:`joblib.Parallel`.
+
+    Examples
+    --------
+    >>> list(in_order(joblib.delayed(abs)(number) for number in (-1, -2)))
+    [1, 2]
+    """
+    workers = worker_count(n_jobs)
+    try:
+        shared = joblib.Parallel(n_jobs, return_as="generator", **options)
+    except ValueError:  # by which joblib says that the backend does not
+        shared, calls = joblib.Parallel(n_jobs, **options), iter(work)
+        rounds = iter(lambda: list(itertools.islice(calls, workers)), [])
+        return itertools.chain.from_iterable(map(shared, rounds))
+    found: Iterator[Any] = shared(work)
+    return found
