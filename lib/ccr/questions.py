@@ -133,7 +133,9 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     after = lru_cache(maxsize=32)(lambda actions: world.values(noise, dict(actions)))
 
     def hold(claims: Sequence[Claim]) -> Any:
-        return reduce(np.bitwise_and, (after(do)[n] ^ v - 1 for n, v, do in claims), noise[0] | -1)
+        # Of a claim that something is false, every bit is turned: a world fits where it is not.
+        bits = (after(do)[node] ^ (value - 1) for node, value, do in claims)
+        return reduce(np.bitwise_and, bits, np.full_like(noise[0], -1))
 
     held = ((hold(one.given), hold(one.claims)) for one in asked)
     may = np.array([[(fits & side).any(axis=1) for side in (yes, ~yes)] for fits, yes in held])

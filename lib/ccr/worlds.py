@@ -62,7 +62,7 @@ class World:
                 kept = do[node]
                 nested = type(kept) is tuple
                 # True is minus one: of a number, every bit.
-                values[node] = self.values(noise, dict(kept))[node] if nested else 0 - kept
+                values[node] = self.values(noise, dict(kept))[node] if nested else -int(kept)
         return values
 
 
