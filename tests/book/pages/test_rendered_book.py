@@ -421,16 +421,17 @@ def test_formulas_and_tables_of_the_prose_fit_a_desk(visit):
     wide = page.evaluate(
         """async () => {
             const folded = [...document.querySelectorAll('article details:not([open])')];
-            await window.MathJax?.startup.promise;
             for (const one of folded) one.open = true;
-            // A change of width is told in the next frame, and that something unfolds in a task.
-            await new Promise(end => requestAnimationFrame(() => setTimeout(end)));
-            const wide = [...document.querySelectorAll(
+            const wide = () => [...document.querySelectorAll(
                     'mjx-container[display=true], .pst-scrollable-table-container:has(> .table)')]
                 .filter(one => one.checkVisibility() && one.scrollWidth > one.clientWidth)
                 .map(one => `${one.scrollWidth - one.clientWidth} px: ${one.textContent}`);
+            // Pages are told of a change of width, and of what unfolds, when there is time.
+            for (let k = 0; k < 100 && wide().length; k++)
+                await new Promise(end => setTimeout(end, 100));
+            const found = wide();
             for (const one of folded) one.open = false;
-            return wide;
+            return found;
         }"""
     )
     assert wide == []
