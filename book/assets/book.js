@@ -108,6 +108,11 @@ addEventListener("load", async () => {
     if (scrolls(one)) one.tabIndex = 0;
   });
   mark();
-  addEventListener("resize", mark);
   addEventListener("toggle", mark, true); // what unfolds has a width from then on
+  // A page also changes its width when the menus beside it come or go.
+  let width = 0;
+  new ResizeObserver(([page]) => {
+    if (width !== page.contentRect.width) mark();
+    width = page.contentRect.width;
+  }).observe(document.querySelector("article") ?? document.body);
 });
