@@ -18,9 +18,9 @@ except ModuleNotFoundError as error:
 
 from lib.errors import InputError, check, check_names, check_once
 
-# ruff: noqa: D301 - in a docstring, \b has click leave the lines of a paragraph as they are.
-# The commands import what they need when they are called, so that --help answers at once. Each
-# returns its problems, one sentence a problem.
+# ruff: noqa: D301 - in a docstring, \b tells click to keep the lines of a paragraph as they are.
+# The commands import what they need when they are called, so that --help answers at once. A
+# command that can meet problems returns them, one sentence for each.
 
 
 @click.group(context_settings={"max_content_width": 100, "show_default": True})
@@ -59,10 +59,10 @@ _workers = click.option("--workers", type=click.IntRange(1), help="Default: one 
 def book(edition: str, workers: int | None, no_render: bool) -> list[str]:
     """Execute the pages of an edition that are not up to date, then render the book.
 
-    A page is up to date if its notebook, its parameters and the files that they name, all of
-    lib, the data and the versions of all dependencies are what they were when it was run. A
-    page that fails does not stop the others and does not replace its last good version; the
-    notebook as it failed is kept as book/executed/EDITION/PAGE.failed.ipynb.
+    A page is up to date if nothing that it depends on has changed since it was run: its notebook,
+    its parameters and the files that they name, all of lib, the data, and the versions of all
+    dependencies. A page that fails does not stop the others and does not replace its last good
+    version. The failed notebook is kept as book/executed/EDITION/PAGE.failed.ipynb.
     """
     from lib.book.building import build
 
@@ -84,9 +84,9 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
     """Execute one notebook with the values you choose, and make a page of it.
 
     NOTEBOOK is a name that `python -m lib pages` lists, or the path of a notebook. Every `-p`
-    gives a value to a parameter; names and types are checked before anything runs. The page is
-    below runs, in a folder that is named by what differs from the defaults, and runs/index.html
-    lists all. What is there and up to date is not run again.
+    gives one parameter a value; names and types are checked before anything runs. The page goes
+    to a folder in runs, which is named after the values that differ from the defaults, and
+    runs/index.html lists all runs. A run that exists and is up to date is not repeated.
 
     \b
     examples:
@@ -106,7 +106,7 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
         if problems := execute([run]):
             failed = [f"the notebook as it failed is {run.failed}"] if run.failed.exists() else []
             return problems + failed
-        page.unlink(missing_ok=True)  # of an earlier run, also if the clock was put back since
+        page.unlink(missing_ok=True)  # an earlier run's looks fresh if the clock was put back
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
     problems = [] if fresh else show(BOOK, run)
     _say("the page is", page)
@@ -114,7 +114,7 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
 
 
 def _say(where: str, page: Path) -> None:
-    """Say where a page is, if there is one: the renderer may have crashed."""
+    """Print where a page is, if it exists; there is none if the renderer crashed."""
     if page.exists():
         print(f"{where} {page}")
 
@@ -131,9 +131,9 @@ def _once(given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
     """Execute one notebook with every combination of values, and tabulate its recorded numbers.
 
-    Every `-p` gives one or more values to a parameter; `1..20` are all whole numbers from 1 to 20.
-    Runs that are there and up to date are not run again, so that an interrupted sweep goes on. The
-    folder that is printed has the table, as CSV and as Parquet, and a page with a figure.
+    Every `-p` gives a parameter one or more values; `1..20` stands for the whole numbers from 1 to
+    20. Runs that exist and are up to date are not repeated, so an interrupted sweep goes on. The
+    printed path is that of a page with a figure. Its folder has the table, as CSV and as Parquet.
 
     \b
     examples:
@@ -158,7 +158,7 @@ def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
 
 
 def _range(word: str) -> list[str]:
-    """Return the numbers of `1..20` one by one, and any other word as it is."""
+    """Return each number of a range such as `1..20`, or any other word as it is."""
     from lib.book.runs import check_size
 
     if not (ends := re.fullmatch(r"(-?\d{1,99})\.\.(-?\d{1,99})", word)):
@@ -172,9 +172,9 @@ def _range(word: str) -> list[str]:
 @commands.command()
 @click.argument("runs", nargs=-1, metavar="RUN RUN...")
 def compare(runs: tuple[str, ...]) -> list[str]:
-    """Make a page of two runs or more: parameters that differ, recorded numbers, and figures.
+    """Compare two or more runs on a page: parameters that differ, recorded numbers and figures.
 
-    RUN is a folder in runs, by its name or path, such as worlds,horizon=4.
+    RUN is the name or the path of a folder in runs, such as worlds,horizon=4.
     """
     from lib.book.runs import compare
 
@@ -186,9 +186,9 @@ def compare(runs: tuple[str, ...]) -> list[str]:
 @commands.command()
 @_edition
 def pages(edition: str) -> None:
-    """List the pages of an edition: notebook, whether up to date, and parameters.
+    """List the pages of an edition: the notebook, whether it is up to date, and the parameters.
 
-    Each parameter has its type, its value in this edition, and its meaning.
+    Each parameter is shown with its type, its value in this edition, and its meaning.
     """
     from lib.book.editions import load_edition
     from lib.book.parameters import as_source
@@ -207,9 +207,9 @@ def pages(edition: str) -> None:
 @commands.command()
 @_edition
 def sheets(edition: str) -> list[str]:
-    """Make sheets of the exercises of an edition's pages, for students and for teachers.
+    """Make sheets with the exercises of an edition's pages, for students and for teachers.
 
-    Teachers' sheets have the solutions, with what their programs print. The pages must have
+    The teachers' sheets include the solutions and what their programs print. The pages must have
     been made by `python -m lib book`.
     """
     from lib.book.building import make_sheets
@@ -224,12 +224,12 @@ def sheets(edition: str) -> list[str]:
 @click.argument("edition")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; fail if a table differs.")
 def record(edition: str, only_check: bool) -> list[str]:
-    """Keep the tables that the executed pages of an edition have marked, for other pages to show.
+    """Keep the tables that an edition's executed pages have marked, for other pages to show.
 
-    They go to data/recorded, as CSV, with a run record for each page. Of each table it says
-    whether it is the same as the one kept before, to six digits of every number. A page that is
-    not up to date is named, and what was kept of it stays. Nothing is kept of a page that runs
-    with its notebook's own defaults.
+    The tables go to data/recorded, as CSV, with a run record for each page. The command says for
+    each table whether it is the same as the one kept before, to six digits of every number. A page
+    that is not up to date is named, and the tables kept from it stay. Nothing is kept from a page
+    that runs with its notebook's own defaults.
     """
     from lib.book.building import keep
 
@@ -255,9 +255,9 @@ def sample(
 ) -> None:
     """Fit a SPECIFICATION to a table, follow subjects through time, and stream them to Parquet.
 
-    It is a name from data/specs, or a YAML file. Every `--do` sets a variable at a step, or
-    `always`. Memory stays constant, however many subjects there are. The file has one row a
-    subject and step.
+    SPECIFICATION is a name from data/specs, or the path of a YAML file. Every `--do` sets a
+    variable at a step or, if STEP is `always`, at every step. The file has one row for each
+    subject and step. Memory stays constant, however many subjects there are.
 
     \b
     examples:
@@ -280,7 +280,7 @@ def sample(
     simulator = fitted_simulator(specification, fit_seed, table=table)
     do: dict[str, dict[int | range, str | float]] = {}
     for variable, step, value in done:
-        if simulator.kinds_.get(variable) is None:  # no levels: a number, or else it is refused
+        if simulator.kinds_.get(variable) is None:  # no levels: other text than a number is refused
             with contextlib.suppress(ValueError):
                 value = float(value)
         do.setdefault(variable, {})[range(horizon) if step == "always" else int(step)] = value
@@ -295,12 +295,11 @@ def sample(
 @click.option("--small", is_flag=True, help="A few rows of each, to see everything work.")
 @click.option("--url", help="The address below which the folders will be published.")
 def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: str | None) -> None:
-    """Write the data sets of the book, or those named, each to a folder of its own.
+    """Write all data sets of the book, or those named, each to a folder of its own.
 
-    A set is a folder of Parquet tables with a card, a datasheet and Croissant metadata. It
-    appears when all of it is written, and one that is there stays as it is, so that an
-    interrupted export goes on; a folder that is not this set, whole, is refused. The full sets
-    of IncomeSCM take a quarter of an hour each.
+    A set is a folder of Parquet tables with a card, a datasheet and Croissant metadata. It appears
+    when all of it is written. A folder that exists must hold the whole set and stays as it is, so
+    an interrupted export goes on. The full sets of IncomeSCM take a quarter of an hour each.
 
     \b
     examples:
@@ -348,8 +347,8 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
 
 def main(typed: list[str]) -> int:
     """Run the command line with what was typed, and return its exit status."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # and was not closed
-        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr writes what it cannot
+    if isinstance(sys.stdout, io.TextIOWrapper):  # it is None if it was closed
+        sys.stdout.reconfigure(errors="backslashreplace")  # escapes odd characters, as stderr does
     try:
         with commands.make_context("python -m lib", typed or ["--help"]) as context:
             problems, status = commands.invoke(context) or [], 1
@@ -357,9 +356,9 @@ def main(typed: list[str]) -> int:
     except click.exceptions.Exit as end:  # after --help
         return end.exit_code
     except BrokenPipeError:
-        # Who read this, such as `head`, has read enough. Nothing more is said, at the end neither.
+        # The reader, such as `head`, has read enough. Nothing more is written, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + 13  # as if by the signal SIGPIPE, of which the usual tools end
+        return 128 + 13  # as if ended by the signal SIGPIPE, which ends other tools
     except KeyboardInterrupt:
         print("interrupted: what was finished is kept; repeat the command", file=sys.stderr)
         return 130
@@ -376,6 +375,6 @@ def main(typed: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    # To be asked to end is like Ctrl-C: stop the kernels first, leave nothing half-written.
+    # A request to end counts as Ctrl-C: the kernels stop first, and nothing is half-written.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

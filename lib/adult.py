@@ -42,9 +42,9 @@ EDUCATION_LEVELS: list[str] = _CODEBOOK["education"]
 
 
 def read_adult(path: AnyPath | None = None) -> pd.DataFrame:
-    """Read the 32 561 records of a copy of UCI's `adult.data`, plain or gzipped, by its digest.
+    """Read the 32 561 records of UCI's `adult.data`, plain or gzipped, and verify its digest.
 
-    One row is a record, with the 15 columns of `FIELDS`; a missing value is NaN.
+    Each row is a record, with the 15 columns of `FIELDS`; a missing value is NaN.
     """
     path = Path(ADULT_PATH if path is None else path)
     expected = f"expected the {ADULT_BYTES:,} bytes of UCI's adult.data with MD5 {ADULT_MD5}"
@@ -62,8 +62,8 @@ def load_adult(path: AnyPath | None = None) -> pd.DataFrame:
     """Read the Adult table as IncomeSCM uses it: 30 162 complete records, 13 variables.
 
     ``capital-net = capital-gain - capital-loss`` (US dollars), and three kinds of marriage become
-    one. Text is categorical: `education` from the lowest level to the highest, other variables in
-    alphabetical order. Numbers are floats.
+    one. Text is categorical; the levels of `education` run from the lowest to the highest, and
+    those of other variables are in alphabetical order. Numbers are floats.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Results kept on disk: a costly step runs once, and again only when it could differ.
+"""Results kept on disk: a costly step runs once, and again only when its result could differ.
 
-:func:`cached` keeps what a function returned in `.cache/results` (or in the folder that the
-environment variable `CAUSAL_BENCHMARK_BOOK_CACHE` names), by the values of its arguments. Every
-file of `lib` that a result may need and the versions of all direct dependencies name a folder in
-it, a *generation*. The one in use and the one before it stay, older ones are deleted, and one
-that another user may write to is refused, because results are pickled.
+:func:`cached` keeps what a function returns, by the values of its arguments, in `.cache/results`
+or in the folder that the environment variable `CAUSAL_BENCHMARK_BOOK_CACHE` names. Results lie in
+a *generation* there, a folder named after every file of `lib` that a result may need and the
+versions of all direct dependencies. The generation in use and the one before it stay, and older
+ones are deleted. One that another user may write to is refused, because results are pickled.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ from lib import ROOT
 from lib.errors import InputError
 from lib.files import digest, file_lock, writable, write_bytes
 
-#: What a function that is kept takes and returns.
+#: The parameters and the result of a function whose results are kept.
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 #: Generations of results that stay on disk, so that going back one change costs nothing.
 GENERATIONS = 2
 
-#: Whether anything is kept: not where it would take longer than to find it again.
+#: Whether results are kept; False where keeping them takes longer than computing them.
 KEEPING = contextvars.ContextVar("keeping", default=True)
 
 #: Packages whose code, or version, is part of the name of a result.
@@ -50,23 +50,23 @@ APART = ("plots.py", "book", "__main__.py")
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of every direct dependency; `absent` is one, too."""
+    """Return the version of Python and of every direct dependency; a missing one is `absent`."""
     found = {"python": platform.python_version()}
     requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     for name in re.findall(r"^[\w.-]+", requirements, flags=re.MULTILINE):
-        found[name] = "absent"  # such as one of another platform
+        found[name] = "absent"  # such as a package for another platform
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
 
 
 def _generation() -> str:
-    """Name the results that this code and these versions make."""
+    """Return the name of the generation that this code and these versions make."""
     return str(joblib.hash([digest(ROOT / "lib", APART), versions()]))[:16]
 
 
-# Taken on import: a file of `lib` that is edited while this process runs must not lend its
-# name to what the older code, already in memory, returns.
+# Computed on import: if a file of `lib` is edited while this process runs, the results of the
+# older code, already in memory, must not get the name of the new code.
 _GENERATION = _generation()
 
 
@@ -75,11 +75,11 @@ def _opened(folder: Path) -> Path:
     generation = folder / _GENERATION
     remedy = "CAUSAL_BENCHMARK_BOOK_CACHE may name another folder for results"
     writable(generation, f"; {remedy}", mode=0o700)
-    # To read a result is to run what its writer put there. Windows has its own rules for folders.
+    # Reading a result runs any code that its writer put there. Windows has other rules for folders.
     found = generation.stat()
     if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o022):
         raise InputError(f"{generation} must belong to you, and be writable by you alone; {remedy}")
-    os.utime(generation)  # the time of last use decides who is deleted
+    os.utime(generation)  # the time of last use decides which are deleted
     # Only folders named like a generation are ours to delete.
     ours = [path for path in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
     for old in sorted(ours, key=lambda path: path.stat().st_mtime)[:-GENERATIONS]:
@@ -88,7 +88,7 @@ def _opened(folder: Path) -> Path:
 
 
 class _Namer(NumpyHasher):
-    """Name arguments by value, or by their `made_by()`; refuse those with somebody's own code."""
+    """Hash arguments by value or by their `made_by()`; refuse those with code outside `WATCHED`."""
 
     def save(self, obj: Any) -> None:
         if hasattr(type(obj), "made_by"):
@@ -98,16 +98,16 @@ class _Namer(NumpyHasher):
         super().save(obj)
 
     def _batch_setitems(self, *items: Any) -> None:
-        # In their order, by which joblib does not go: a forest's draws are of places of parents.
+        # In their own order, while joblib sorts them: a forest draws parents by their position.
         super(Hasher, self)._batch_setitems(*items)
 
 
 def cached(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Keep on disk what a function of `lib` returns, which its arguments and the code determine.
+    """Keep on disk what a function of `lib` returns; its arguments and code must determine it.
 
-    Hand it values rather than paths, which stay the same when a file changes. If somebody's own
-    code is among the arguments, nothing is kept. A damaged entry is computed again. Of several
-    processes that want the same missing result at once, one computes it.
+    Pass it values rather than paths: a path stays the same when its file changes. Nothing is kept
+    if an argument contains a user's own code. A damaged entry is computed again. If several
+    processes want the same missing result at once, one of them computes it.
 
     Examples
     --------
@@ -125,16 +125,16 @@ def cached(function: Callable[Given, Result]) -> Callable[Given, Result]:
             return function(*args, **kwargs)
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
-        try:  # SHA-1 is on large tables twice as fast as MD5
+        try:  # on large tables, SHA-1 is twice as fast as MD5
             key = _Namer("sha1").hash([function.__module__, function.__qualname__, given.arguments])
         except pickle.PicklingError:
             return function(*args, **kwargs)
         chosen = os.environ.get("CAUSAL_BENCHMARK_BOOK_CACHE") or ROOT / ".cache" / "results"
-        # In folders of few: a write looks at its neighbours, see `atomic_write`.
+        # Subfolders hold few entries each, since a write lists its folder, see `atomic_write`.
         entry = _opened(Path(chosen)) / key[:2] / f"{key}.pkl"
         with file_lock(entry.with_suffix(".lock")):
-            # Whatever a missing or damaged entry raises, the remedy is to compute it. At once,
-            # because a stream ends with a checksum, which is looked at before anything is read.
+            # Whatever a missing or damaged entry raises, the remedy is to compute the result. An
+            # entry is decompressed whole, so that its checksum is verified before it is unpickled.
             with contextlib.suppress(Exception):
                 kept: Result = pickle.loads(zlib.decompress(entry.read_bytes()))
                 return kept

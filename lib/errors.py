@@ -1,4 +1,4 @@
-"""What the user is told when the input breaks a rule."""
+"""Messages that tell the user which rule an input breaks, and what was found."""
 
 import contextlib
 import math
@@ -37,8 +37,8 @@ def told(what: str) -> Iterator[None]:
 
 
 def one_of(names: Iterable[str], limit: int = 20) -> str:
-    """Say which names are allowed, in their own order."""
-    # In quotes stands text that could be two names, or a number.
+    """Say which names are allowed, in the order given."""
+    # Quotes mark a name that could be read as two names, or as a number.
     pairs = [(str(name), repr(name)) for name in names]
     names = [r if ", " in text or r[1:-1].isdecimal() else text for text, r in pairs]
     if not names:
@@ -48,13 +48,13 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
 
 
 def check_known(what: str, name: Any, allowed: Iterable[Any], limit: int = 20) -> None:
-    """Refuse a name that is not among those allowed, of which `limit` are listed."""
+    """Refuse a name that is not allowed; the message lists at most `limit` of those allowed."""
     if name not in (allowed := list(allowed)):
         raise InputError(f"{what} {name!r} is unknown: {one_of(allowed, limit)}")
 
 
 def check_names(what: str, names: Iterable[Any], allowed: Iterable[Any], limit: int = 20) -> None:
-    """Refuse names of which one is not among those allowed."""
+    """Refuse names if one of them is not allowed."""
     for name in names:
         check_known(what, name, allowed, limit)
 
@@ -73,19 +73,19 @@ def check(met: bool, rule: str, found: Any) -> None:
 
 
 def needed(what: str, value: Any) -> Any:
-    """Return a value that may be None elsewhere, and refuse None."""
+    """Return a value, and refuse None, which is allowed elsewhere but not here."""
     check(value is not None, f"{what} must be known", value)
     return value
 
 
 def check_once(what: str, names: Iterable[Any]) -> None:
-    """Refuse names if one of them stands twice."""
+    """Refuse names if one of them occurs twice."""
     for name, times in Counter(names).items():
         check(times == 1, f"each {what} may be given once", name)
 
 
 def is_count(number: Any, least: int) -> bool:
-    """Say whether something is a whole number of at least `least`; 3.0 and True are none."""
+    """Say whether something is a whole number of at least `least`; 3.0 and True are not."""
     return not isinstance(number, bool) and isinstance(number, Integral) and int(number) >= least
 
 
@@ -95,7 +95,7 @@ def check_count(name: str, number: Any, least: int) -> None:
 
 
 def is_number(number: Any) -> TypeGuard[float]:
-    """Say whether something is a finite number; True is none."""
+    """Say whether something is a finite number; True is not."""
     return not isinstance(number, bool) and isinstance(number, Real) and math.isfinite(number)
 
 
@@ -113,12 +113,12 @@ def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
         return f"key {key!r} is unknown: {one_of(allowed, limit=50)}"
     if problem["type"] in ("missing", "missing_argument"):
         return f"key {key!r} is missing"
-    # Without the name of a class of ours, which nobody knows who writes a file.
+    # The names of our classes are left out, because users who write a file do not know them.
     rule = problem["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
-    if problem["type"] == "dataclass_type":  # one object within another
+    if problem["type"] == "dataclass_type":  # an object nested in another
         rule = f"a {problem['ctx']['class_name']} is needed"
         found = found if isinstance(found, str | int | float) else type(found).__name__
-    elif not key and problem["type"] == "value_error":  # a check of the whole, which says it all
+    elif not key and problem["type"] == "value_error":  # about the whole object; complete as it is
         return rule
     where = f"key {key!r}: " if key else ""
     return f"{where}{rule[0].lower()}{rule[1:]}, found {found!r}"

@@ -1,4 +1,4 @@
-"""Files: what a user hands in is read here, and what is written is whole or not there at all."""
+"""Read the files that users hand in, and write files that are either whole or not there at all."""
 
 import contextlib
 import errno
@@ -26,23 +26,23 @@ from lib.errors import InputError, check, check_known, check_once, told
 #: The path of a file or a folder.
 AnyPath: TypeAlias = str | os.PathLike[str]
 
-#: Of files that hold a table.
+#: The endings of files that hold a table.
 ENDINGS = (".csv", ".gz", ".zip", ".parquet")
 
-#: What a disk says that takes no more; it names no file.
+#: Errors of a disk that accepts no more data; such an error names no file.
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
 @contextlib.contextmanager
 def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
-    """Yield a path to write to; when all is written, what is there becomes `path`.
+    """Yield a path to write to; when the block ends, what is written there becomes `path`.
 
-    If the block raises an error, `path` stays as it was and nothing stays beside it. Of two
-    who write a file at once, the later counts, whole; of two who write a folder, one is refused.
-    What a killed process has left, the next removes, or puts back where it was.
+    If the block raises an error, `path` stays as it was and nothing is left beside it. If two
+    processes write a file at once, the whole file of the later one counts; if they write a folder,
+    one is refused. The next write removes what a killed process left, or puts it back where it was.
 
-    If names of `files` are given, it is a folder, which is replaced as a whole, and refused if it
-    holds anything else. Errors about other files, such as a missing input, pass as they are.
+    If `files` has names, `path` is a folder of these files. It is replaced as a whole, and refused
+    if it holds anything else. Errors about other files, such as a missing input, pass unchanged.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
     """
     path = Path(path).resolve() if files else Path(path)
     kind, met = ("folder", path.is_dir()) if files else ("file", path.is_file())
-    if path.exists() and not met:  # a rename would put a file in the place of a device, too
+    if path.exists() and not met:  # a rename would replace even a device
         raise InputError(f"{path} cannot be written: it is there, and is no {kind}")
     others = sorted(one.name for one in path.glob("*") if one.name not in files) if files else []
     check(not others, f"folder {path} may hold only what is written there again", others)
@@ -63,10 +63,10 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
     beside, before = (path.with_name(name.format(part)) for part in ("", "before."))
     remove_left(path)
     try:
-        # Made at once: a file that is missing from here on is another one.
+        # Made first, so that a file that is missing from here on must be another one.
         writable(beside) if files else beside.touch(exist_ok=False)
         yield beside
-        if files and path.exists():  # a folder does not take the place of another by itself
+        if files and path.exists():  # a rename does not replace a folder
             os.replace(path, before)
         os.replace(beside, path)
     except OSError as error:
@@ -77,19 +77,19 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
             raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):  # there is none, or its place is taken
+        with contextlib.suppress(OSError):  # nothing was moved, or its place is taken
             os.rename(before, path)
         _remove(beside)
         _remove(before)
 
 
 def remove_left(path: Path) -> None:
-    """Remove what processes that are gone have left beside a path: `.partial.PROCESS.….NAME`."""
+    """Remove what processes that have ended left beside a path, as `.partial.PROCESS.….NAME`."""
     for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
         writer = left.name.split(".")[2]
         if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
             if left.name.endswith(f".before.{path.name}") and not path.exists():
-                os.replace(left, path)  # killed when the old one had gone and no new one had come
+                os.replace(left, path)  # killed after the old one had moved, before the new one
             _remove(left)
 
 
@@ -111,7 +111,7 @@ def write_text(path: AnyPath, text: str) -> None:
 
 
 def write_parquet(path: Path, frames: Iterable[pd.DataFrame], compression: str = "snappy") -> None:
-    """Write frames with the same columns to a Parquet file; those of a generator one at a time."""
+    """Write frames with the same columns to a Parquet file, one at a time from a generator."""
     tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
     for first in tables:  # a column of text has no type before there is a row
         if first.num_rows:
@@ -128,13 +128,13 @@ def reading(path: AnyPath) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InputError(f"file {path} does not exist") from None
-    except Exception as error:  # each library has kinds of its own
+    except Exception as error:  # each library raises errors of its own
         said = " ".join(str(error).split())
         raise InputError(f"file {path} cannot be read: {said}") from error
 
 
 def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
-    """Read a CSV or Parquet file, by its ending, with a name for each column; or take a table."""
+    """Read a CSV or Parquet file, by its ending, with named columns, or return a frame as it is."""
     if isinstance(path, pd.DataFrame):
         return path
     rule, kind = "a table is a data frame, or the path of a file", type(path).__name__
@@ -146,16 +146,16 @@ def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
             return pd.read_parquet(path)
         table, header = pd.read_csv(path), pd.read_csv(path, header=None, nrows=1).iloc[0].tolist()
         check_once("column", header)
-        # Of cells without a name, pandas makes an index.
+        # pandas turns columns without a name into an index.
         named = isinstance(table.index, pd.RangeIndex)
         check(named, "the first line must name every column", header)
         return table
 
 
 def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
-    """Read a YAML file by the safe loader, and refuse a key that stands twice in one mapping.
+    """Read a YAML file by the safe loader, and refuse a key that occurs twice in one mapping.
 
-    If sections, which are keys of the whole, are `known`, it is warned of in all others.
+    If `known` names sections (keys of the top level), a double key elsewhere is only a warning.
     """
     path = Path(path)
     with reading(path):
@@ -164,7 +164,7 @@ def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
         loader = _Loader(text)
         loader.doubled = []
         root = loader.get_single_node()
-        # Now: to construct the content is to write merged keys out.
+        # Before the content is constructed, which writes merged keys into the nodes.
         sections = [key for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
         content = None if root is None else loader.construct_document(root)
     for key in loader.doubled:
@@ -177,11 +177,11 @@ def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Notes in `doubled` each key that stands twice in its mapping."""
+    """A safe loader that notes in `doubled` each key that occurs twice in its mapping."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
-        # A merge key (<<) may stand with others; what it brings does not count as twice.
+        # A mapping may have several merge keys (<<), and the keys that they bring do not count.
         keys = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
         names = [(key.tag, str(key.value)) for key in keys]
         self.doubled += [key for i, key in enumerate(keys) if names[i] in names[:i]]
@@ -189,7 +189,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
-    """Make a folder, if it is not there; an :class:`InputError` says why it cannot be one."""
+    """Make a folder if it does not exist; an :class:`InputError` says why it cannot be made."""
     try:
         folder.mkdir(mode, parents=True, exist_ok=True)
     except OSError as error:
@@ -197,18 +197,18 @@ def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
 
 
 def file_lock(path: Path, wait: bool = True) -> FileLock:
-    """Return a lock to hold, which the system releases when its holder ends, however it ends.
+    """Return a file lock, which the system releases when its holder ends, however it ends.
 
-    With ``wait=False``, a lock that somebody else holds is a :class:`filelock.Timeout`.
+    With ``wait=False``, acquiring a lock that is held elsewhere raises :class:`filelock.Timeout`.
     """
     writable(path.parent)
     return FileLock(path, timeout=-1 if wait else 0)
 
 
 def digest(path: Path, without: Collection[str] = ()) -> str:
-    """Digest a file, or names and contents of all below a folder; what does not exist is empty.
+    """Digest a file, or the names and contents of all files below a folder; a missing one is empty.
 
-    Hidden files, compiled Python, and files and folders with a name in `without` do not count.
+    Hidden files and folders, compiled Python, and those with a name in `without` do not count.
     """
     apart, found = {"__pycache__", *without}, {}
     for one in [*path.rglob("*")] or [path]:

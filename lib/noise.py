@@ -50,9 +50,9 @@ def uniforms(
     where :math:`w_{ki}` is the 64-bit word at the address of term `k` and subject
     `i`. The values lie strictly between 0 and 1, symmetric about ½.
 
-    The array has one row a term and one column a subject, of whom `first` is the first: what a
-    larger sample has from that column on. `seed` names the noise of a world, and `variable`, by
-    convention the one that it drives, the noise within the world.
+    The array has one row for each term and one column for each subject. Its first column is that of
+    subject `first`, and it equals a larger sample from that column on. `seed` names the noise of a
+    world, and `variable` the noise within it, by convention after the variable that it drives.
 
     Examples
     --------
@@ -64,14 +64,14 @@ def uniforms(
     address = {"seed": seed, "step": step, "n": n, "terms": terms, "first": first}
     for name, number in address.items():
         check(is_count(number, least=0), f"{name} must be a whole number, not negative", number)
-    key: Any = _Key(int(seed), variable)  # which NumPy takes, and its types do not name
+    key: Any = _Key(int(seed), variable)  # NumPy takes it, but its types do not say so
     block, skipped = divmod(int(first), WORDS_PER_BLOCK)
     noise = np.empty((terms, n))
     for term in range(terms):
         philox = np.random.Philox(key, counter=[block, term, int(step), 0])
         words = philox.random_raw(skipped + n)[skipped:]
-        # 52 bits, not 53: with 53 the largest midpoint would round up to 1. As those after the
-        # point of a float they give a number from 1 to 2, and no conversion is needed.
+        # 52 bits, not 53: with 53 the largest midpoint would round up to 1. As the bits after the
+        # point of a float, they give a number from 1 to 2 without a conversion.
         words >>= 12
         words |= ONE
         np.subtract(words.view(float), 1 - 2.0**-53, out=noise[term])
@@ -81,7 +81,7 @@ def uniforms(
 class _Key(ISeedSequence):
     """Digest seed and variable to Philox's 128-bit key, alike in every process.
 
-    As a source of seeds: for a bare key, Philox would ask the system for entropy, and not use it.
+    It is a source of seeds: for a bare key, Philox would ask the system for entropy and not use it.
     """
 
     def __init__(self, seed: int, variable: str):

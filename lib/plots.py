@@ -1,9 +1,9 @@
 """Figures in one quiet style: a few shapes, and what the chapters draw with them.
 
-:func:`intervals`, :func:`lines` and :func:`bars` take a tidy table. It has one row a value: the
-column `value`, its range from `lower` to `upper` where there is one, its `unit`, the `series` of
-the legend and the `panel` that it belongs to. Colours are those of Okabe and Ito (2008), which
-colour-blind readers tell apart: https://jfly.uni-koeln.de/color/
+:func:`intervals`, :func:`lines` and :func:`bars` take a tidy table with one row for each value. Its
+columns are `value`, the ends `lower` and `upper` of its range if it has one, its `unit`, and the
+`series` of the legend and the `panel` that it belongs to. The colours are those of Okabe and Ito
+(2008), which colour-blind readers can tell apart: https://jfly.uni-koeln.de/color/
 """
 
 import functools
@@ -34,36 +34,39 @@ STYLE = mpl.rc_params_from_file(ROOT / "lib/book.mplstyle", use_default_template
 COLOURS = STYLE["axes.prop_cycle"].by_key()["color"]
 VERMILION, INK, FAINT = COLOURS[1], STYLE["text.color"], "#8C949B"
 
-#: What a name begins with → its colour in every figure of the book.
+#: The beginning of a name → the colour of that name in every figure of the book.
 COLOUR_OF: dict[str, str] = read_yaml(ROOT / "lib/colours.yml")
 
-#: Markers go with colours; what is not of these, as a truth, is a square.
+#: Each colour has its marker; a series in any other colour, such as a truth, gets a square.
 MARKERS = dict(zip(COLOURS, "oD" * 3, strict=True))
 
-#: Inches: the column of a page on a desk, where type of 10 points is about 15 pixels high.
+#: The width of a page's column on a desktop screen, in inches; type of 10 points is then about
+#: 15 pixels high.
 WIDTH = STYLE["figure.figsize"][0]
 
-#: Standard errors to either side of a drawn interval of 95 %.
+#: A drawn interval of 95 % reaches this many standard errors to either side.
 HALF_WIDTH = 1.96
 
-#: A variable at a step, the previous one being -1, and its place in a figure.
+#: A variable at a step (-1 is the previous step, 0 the current one), and a place in a figure.
 Node: TypeAlias = tuple[str, int]
 Place: TypeAlias = tuple[float, float]
 
-#: Of a causal graph, in inches: from layer to layer, half a box, between two, and from an arrow.
+#: Lengths in a causal graph, in inches: from layer to layer, half the height of a box, the gap
+#: between two boxes, and the clearance between a box and an arrow.
 LAYER, HIGH, GAP, NEAR = 0.75, 0.13, 0.35, 0.06
 
-#: Keywords of matplotlib: none, those that make dots of a line, and those of a line that values are
-#: compared with.
+#: Keywords of matplotlib: none, those that turn a line into dots, and those of a reference line,
+#: with which values are compared.
 Look: TypeAlias = Mapping[str, Any]
 PLAIN: Look = {}
 DOTS = {"marker": "o", "markersize": 4, "linestyle": ""}
 REFERENCE = {"color": INK, "linewidth": 1, "linestyle": "--"}
 
-#: A variable with more levels than fit a panel is drawn with its few most frequent ones.
+#: If a variable has more levels than fit in a panel, only its few most frequent ones are drawn
+#: one by one.
 MOST_LEVELS, FEW_LEVELS = 16, 6
 
-#: Frames by what the legend calls them.
+#: Frames, each under its name in the legend.
 Tables: TypeAlias = Mapping[str, pd.DataFrame]
 
 #: Units of the numbers that the book draws.
@@ -82,34 +85,34 @@ class Drawing(Figure):
             self.savefig(file, format="svg", metadata={"Date": None})
         return file.getvalue()
 
-    # What notebooks look for; the title, which is shapes in an SVG file, as text beside it.
+    # Notebooks look for this method. An SVG file has the title as shapes, so it is added as text.
     def _repr_svg_(self) -> tuple[str, dict[str, str]]:
         titles = (legend.get_title().get_text() for legend in self.legends)
         return self.svg(), {"title": " ".join(" ".join(titles).split())}
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the colour of every name: its own of `COLOUR_OF`, or the next that is free."""
+    """Return the colour of every name: its own in `COLOUR_OF`, or the next one that is free."""
     own = {n: next((c for start, c in COLOUR_OF.items() if n.startswith(start)), "") for n in names}
     free = itertools.cycle([one for one in COLOURS if one not in own.values()] or COLOURS)
     return {name: colour or next(free) for name, colour in own.items()}
 
 
 def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Let a function draw in our style, whatever matplotlib is set to, and leave that as it was."""
+    """Let a function draw in the book's style, and leave matplotlib's own settings as they are."""
 
     @functools.wraps(draw)
     def drawn(*arguments: Any, **options: Any) -> Figure:
-        # Now does matplotlib pick its backend: what that sets is to outlast our style.
+        # matplotlib picks its backend now, so that what the backend sets outlasts our style.
         plt.draw_if_interactive()
         with plt.style.context(STYLE, after_reset=True):
             figure = draw(*arguments, **options)
-            if figure.get_layout_engine():  # anew, if another function has drawn it and fixed it
+            if figure.get_layout_engine():  # again, if an inner function has fixed the layout
                 figure.set_layout_engine("constrained")
                 plt.setp(figure.axes, in_layout=True)
-            figure.draw_without_rendering()  # ticks ask for the style no sooner than here
-            figure.set_layout_engine("none")  # what is laid out stays as it is
-            for axes in figure.axes:  # of the solver's last digits, no two processes find the same
+            figure.draw_without_rendering()  # only here do ticks read the style
+            figure.set_layout_engine("none")  # the layout stays as it is now
+            for axes in figure.axes:  # the last digits of the solver vary from process to process
                 axes.set_position(np.round(axes.get_position(original=True).bounds, 6))
         plt.close(figure)
         return figure
@@ -118,19 +121,19 @@ def drawn_quietly(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def tick_text(value: float, _: int) -> str:
-    """Write the number at a mark of an axis as numbers are written elsewhere."""
+    """Write the number at a tick of an axis in the way in which the book writes all numbers."""
     return number_text(value, digits=",g")
 
 
 def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
-    """Let a function that draws one panel of a tidy table draw a figure of several.
+    """Turn a function that draws one panel of a tidy table into one that draws a whole figure.
 
-    `place` is the column on the other axis than that of the values; its name labels that axis
-    if it holds numbers, and names have a row each. `unit` is that of the values, if the table has
-    none. At most `columns` panels stand beside each other. Their horizontal scale is `shared`, and
-    that of the values among panels of one unit. `height` is theirs, in inches. `line` maps what
-    the legend says to values that are dashed lines. What is left over are properties of the axes,
-    such as `xlim`.
+    `place` is the column on the axis that does not show values. If it holds numbers, its name
+    labels that axis; if it holds names, each gets a row of its own. `unit` is the unit of the
+    values if the table has none. At most `columns` panels stand side by side. If `shared`, panels
+    of one unit have one scale of values, and numbers in `place` have one scale in all panels.
+    `height` is the height of a panel, in inches. `line` maps labels of the legend to values, which
+    become dashed lines. Other keywords, such as `xlim`, are properties of the axes.
     """
 
     @drawn_quietly
@@ -141,12 +144,12 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
         table = table.assign(**{"series": "", "panel": "", "unit": unit} | dict(table.items()))
         table["series"] = pd.Categorical(table["series"], table["series"].unique())
         if in_rows := not pd.api.types.is_numeric_dtype(table[place]):
-            table[place] = table[place].astype(str)  # of a categorical, without absent levels
+            table[place] = table[place].astype(str)  # drops absent levels of a categorical
         parts = table.groupby("panel", sort=False)
         names = [tuple(part.unique()) for _, part in parts[place]]
         units, columns = [*parts["unit"].first()], min(columns, len(names))
         a_row, of_unit = 0.2 + 0.06 * len(table["series"].cat.categories), dict[object, Axes]()
-        least = 1.15 * any(parts.groups)  # of a row or two, below the name of their panel
+        least = 1.15 * any(parts.groups)  # room for a name above one or two rows
         flat = [max(0.5 + a_row * len(each), least) if in_rows else 1.9 for each in names]
         heights = [height or each for each in flat]
         rows = [max(heights[i : i + columns]) for i in range(0, len(heights), columns)]
@@ -162,7 +165,7 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
             axes.grid(axis="x" if in_rows else "both")
             alone = len(names) == 1 and not name
             for label, value in line.items():
-                # Of a single panel without a name, what a line is stands at its end.
+                # In a single panel without a name, the label of a line stands at its end.
                 beside = {"label": "" if alone and in_rows else label, **REFERENCE}
                 (axes.axvline if in_rows else axes.axhline)(value, **beside)
                 if alone and in_rows:
@@ -170,16 +173,16 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                     axes.annotate(label, (value, 1.03), xycoords=where, ha="center")
             draw(axes, part, place, **more)
             if axes.get_xscale() == "log" and "xticks" not in more:
-                # Names of more marks would overlap.
-                few = np.divide(*axes.get_xlim()) > 1e-3  # decades
+                # The labels of more ticks would overlap.
+                few = np.divide(*axes.get_xlim()) > 1e-3  # less than three decades
                 axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if few else (1,)))
                 axes.xaxis.set_major_formatter(tick_text)
                 axes.xaxis.set_minor_formatter("")
-            if in_rows:  # those of panels beside each other are equally thick
+            if in_rows:  # so panels side by side have rows of the same height
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
             axes.set_title(textwrap.fill(str(name), 54 // columns))
             across, up = (unit, "") if in_rows else (place, unit)
-            up = textwrap.fill(up, int(14 * heights[i]) - 8)  # as many letters as the axis is long
+            up = textwrap.fill(up, int(14 * heights[i]) - 8)  # as many letters as fit the axis
             last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)
             inner = i % columns and (names[i] == names[i - 1] if in_rows else first is not axes)
             axes.tick_params(labelbottom=last or not shared, labelleft=not inner)
@@ -196,32 +199,32 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
 
 
 def _named_at_ends(axes: Axes, told: Sequence[str], height: float) -> list[str]:
-    """Name lines at their right ends, if no name has to move far, and say which are named."""
+    """Name lines at their right ends if no name has to move far, and return those named."""
     handles = zip(*axes.get_legend_handles_labels(), strict=True)
     named = {name: one[0] if isinstance(one, tuple) else one for one, name in handles}
     lines = {name: one for name, one in named.items() if name not in told}
     drawn = all(one.get_linestyle() != "None" for one in lines.values())
-    if not drawn or max(map(len, lines), default=99) > 24:  # letters, the third of a column
+    if not drawn or max(map(len, lines), default=99) > 24:  # letters: a third of a column
         return []
-    axes.get_ylim()  # by which the scale is settled
+    axes.get_ylim()  # which settles the scale
     ends = [one.get_transform().transform(one.get_xydata()[-1]) for one in lines.values()]
     right, up = axes.transAxes.inverted().transform(ends).T
     if right.min() < 0.9 or not np.isfinite(up).all():
         return []
     order, line = np.argsort(up), 0.17 / (height - 0.5)
     steps = line * np.arange(len(up))
-    places = isotonic_regression(up[order] - steps) + steps  # the nearest that are a line apart
-    if np.abs(places - up[order]).max() > 0.75 * line:  # as where three ends are one
+    places = isotonic_regression(up[order] - steps) + steps  # the nearest, one text line apart
+    if np.abs(places - up[order]).max() > 0.75 * line:  # such as if three ends coincide
         return []
     for k, place in zip(order, places, strict=True):
         name, one = [*lines.items()][k]
-        shade = 0.6 * np.array(to_rgb(one.get_color()))  # of thin letters, which pale ones are not
+        shade = 0.6 * np.array(to_rgb(one.get_color()))  # pale thin letters are hard to read
         axes.annotate(name, (1.01, place), xycoords="axes fraction", va="center", color=shade)
     return [*lines]
 
 
 def _head(figure: Figure, title: str, but: Collection[str] = ()) -> None:
-    """Write a title, and below it the legend, above all panels, and make room for them."""
+    """Write a title above all panels and, below it, the legend without `but`, and make room."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     told = [each for each in zip(handles, labels, strict=True) if each[1] not in but]
     handles, labels = [one for one, _ in told], [label for _, label in told]
@@ -234,7 +237,7 @@ def _head(figure: Figure, title: str, but: Collection[str] = ()) -> None:
 
 
 def _range(table: pd.DataFrame) -> np.ndarray | None:
-    """Say how far ranges reach below and above their values, as error bars want it."""
+    """Return how far ranges reach below and above their values, as error bars need it."""
     if "lower" not in table or table["lower"].isna().all():
         return None
     return np.maximum([table["value"] - table["lower"], table["upper"] - table["value"]], 0)
@@ -247,7 +250,7 @@ def intervals(axes: Axes, table: pd.DataFrame, row: str, looks: Look = PLAIN, **
     `looks` maps a series to keywords of :meth:`matplotlib.axes.Axes.errorbar`.
     """
     rows, colours = list(table[row].unique()), colours_of(table["series"].cat.categories)
-    # Where a row has dots of several series, they stand below each other.
+    # If a row has dots of several series, they stand below each other.
     apart = 0.6 / len(colours) * (table.groupby(row)["series"].nunique().max() > 1)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
         marker = MARKERS.get(colours[name], "s")
@@ -263,10 +266,10 @@ def intervals(axes: Axes, table: pd.DataFrame, row: str, looks: Look = PLAIN, **
 def lines(
     axes: Axes, table: pd.DataFrame, x: str, look: Look = PLAIN, looks: Look = PLAIN, **axis: Any
 ) -> None:
-    """Draw a line for each series, its range as a band; of a series with markers, as bars.
+    """Draw a line for each series, with its range as a band or, if it has markers, as error bars.
 
-    Keywords of :meth:`matplotlib.axes.Axes.plot` are `look` for all series and `looks` for the
-    one named.
+    `look` has keywords of :meth:`matplotlib.axes.Axes.plot` for all series, and `looks` maps a
+    series to keywords of its own.
 
     Examples
     --------
@@ -277,9 +280,9 @@ def lines(
     """
     colours = colours_of(table["series"].cat.categories)
     for k, (name, part) in enumerate(table.groupby("series", observed=False)):
-        # Lines that coincide stay visible.
+        # With different dashes, lines that coincide stay visible.
         style = {"label": name, "color": colours[name], "linestyle": ("-", "--", "-.", ":")[k % 4]}
-        # More points than these are an image within the figure.
+        # A line of more points becomes an image within the figure.
         style |= {"rasterized": len(part) > 500, **look, **looks.get(name, {})}
         if "marker" in style:
             axes.errorbar(part[x], part["value"], yerr=_range(part), **style)
@@ -293,15 +296,15 @@ def lines(
         axes.locator_params(axis="x", nbins=9, integer=True)
     axes.set(**axis)
     axes.yaxis.set_major_formatter(tick_text)
-    axes.yaxis.set_minor_formatter("")  # of a logarithmic axis, which is shorter than a decade
+    axes.yaxis.set_minor_formatter("")  # else, a log axis of less than a decade has minor labels
 
 
 @shape
 def bars(axes: Axes, table: pd.DataFrame, row: str, stacked: bool = False, **axis: Any) -> None:
-    """Draw a bar for each row, the first at the top, and the series beside or after each other."""
+    """Draw bars for each row, the first row at the top; series stand side by side or `stacked`."""
     wide = table.pivot_table("value", row, "series", observed=False, dropna=False)
-    wide = wide.reindex(table[row].unique())  # which pandas 2 would sort
-    # Pale parts of a bar end somewhere, too.
+    wide = wide.reindex(table[row].unique())  # pandas 2 would sort the rows
+    # An edge shows where a pale part of a stacked bar ends.
     look = {"width": 0.75, "color": colours_of(wide), "edgecolor": INK, "linewidth": 0.5 * stacked}
     wide.plot.barh(ax=axes, stacked=stacked, legend=False, **look)
     axes.set(**axis)
@@ -311,13 +314,13 @@ def bars(axes: Axes, table: pd.DataFrame, row: str, stacked: bool = False, **axi
 def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
     """Draw a causal graph in layers: every arrow leads from a cause down to its effect.
 
-    Nodes are names or, of a step of time, `(name, -1)` and `(name, 0)`: the previous step, which
-    stands at the top, and the current one. The direct causes of `into` stand out.
+    A node is a name or, in a graph over time, a pair: `(name, -1)` is at the previous step, which
+    stands at the top, and `(name, 0)` at the current one. `into` and its direct causes stand out.
     """
     graph = nx.relabel_nodes(graph, {node: (node, 0) for node in graph if isinstance(node, str)})
     if into is not None:
         check_known("variable", into, [name for name, step in graph if step == 0])
-    # A box of the previous step is drawn if another variable reads it; else, a short arrow is.
+    # A variable of the previous step has a box if another variable reads it, or else an arrow.
     own = {node for node in graph if node[1] and {*graph[node]} <= {(node[0], 0)}}
     layers = [[node for node in graph if node[1] and node not in own], []]
     layers, places = layers[not layers[0] :], dict[Node, Place]()
@@ -328,7 +331,7 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
                 layers.append([])
             layers[-1].append(node)
     arcs = [(*arc, arc[1] == (into, 0)) for arc in graph.edges if arc[0] not in own]
-    # Layer after layer moves as long as fewer arcs are hidden then.
+    # One layer at a time is placed anew, and stays so if fewer arcs are hidden then.
     rng = np.random.default_rng(0)
     for k in (*range(len(layers)), *rng.integers(len(layers), size=1_000)):
         moved = places | _placed(layers[k], -LAYER * k, rng)
@@ -362,19 +365,19 @@ def causal_graph(graph: nx.DiGraph, into: str | None = None) -> Figure:
 
 
 def _half(node: Node) -> float:
-    """Return half the width of the box of a node, in inches: of type of 10 points."""
+    """Return half the width of the box of a node, in inches, for type of 10 points."""
     return 0.06 + 0.0375 * len(node[0])
 
 
 def _placed(layer: Sequence[Node], y: float, rng: np.random.Generator) -> dict[Node, Place]:
-    """Place the boxes of a layer at its height, in their order, with random gaps."""
+    """Place the boxes of a layer at its height `y`, in their order, with random gaps."""
     rooms = np.array([2 * _half(node) + GAP for node in layer])
     gaps = rng.dirichlet(np.full(len(layer) + 1, 3.0)) * (WIDTH - rooms.sum())
     return dict(zip(layer, ((x, y) for x in np.cumsum(rooms + gaps[:-1]) - rooms / 2), strict=True))
 
 
 def _hidden(places: Mapping[Node, Place], arcs: Sequence[tuple[Node, Node, bool]]) -> float:
-    """Count the arcs that boxes hide, or in part that touch them; ten times those marked."""
+    """Count the arcs that boxes hide, and a fifth of those near one; marked arcs count tenfold."""
     x, y, u, v, marked = np.array([(*places[a], *places[b], m) for a, b, m in arcs]).T[..., None]
     p, q, reach = np.array([(*place, _half(node)) for node, place in places.items()]).T
     clear = abs(x + (u - x) * (q - y) / (v - y) - p) - reach
@@ -397,7 +400,7 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 10
     letters = 64 // table.shape[1]
     shown = table.rename(index=str, columns=lambda name: textwrap.fill(str(name), letters))
     look = {"cmap": "Blues", "vmin": 0, "vmax": most, "edgecolor": STYLE["grid.color"]}
-    down, across = (np.arange(n + 1) - 0.5 for n in shown.shape)  # a single one has edges, too
+    down, across = (np.arange(n + 1) - 0.5 for n in shown.shape)  # a single cell has edges, too
     axes.pcolormesh(across, down, shown, **look)
     axes.set_xticks(across[1:] - 0.5, shown.columns)
     axes.set_yticks(down[1:] - 0.5, shown.index)
@@ -415,7 +418,7 @@ def heat_map(table: pd.DataFrame, title: str, xlabel: str = "", most: float = 10
 
 
 def _together(frames: Tables, variables: Iterable[str]) -> pd.DataFrame:
-    """Put frames with these variables below each other; `series` says which a row is from."""
+    """Stack frames with these variables; the column `series` says which frame a row is from."""
     for name, frame in frames.items():
         check_names(f"variable of {name}", variables, frame)
     return pd.concat(frames, names=["series"]).reset_index("series")
@@ -426,8 +429,8 @@ def histograms(
 ) -> Figure:
     """Draw how numbers are distributed in each cohort, in per cent, a panel for each variable.
 
-    Unless the edges of the bins are given, the axis is cut at the 0.5 and 99.5 percentiles of
-    the cohorts together, and whole numbers fall into bins of whole width.
+    Unless `bins` gives the edges of the bins, the axis is cut at the 0.5 and 99.5 percentiles of
+    all cohorts together, and whole numbers fall into bins of whole width.
     """
     everyone, parts = _together(cohorts, variables), []
     for variable in variables:
@@ -435,7 +438,7 @@ def histograms(
         panel = f"{variable}, {UNITS[variable]}" if variable in UNITS else variable
         for name, cohort in cohorts.items():
             shares = 100 * np.histogram(cohort[variable], edges)[0] / max(1, len(cohort))
-            # A step reaches from its own edge to the next one; the first and the last start at 0.
+            # A step reaches from its own edge to the next one; the outline begins and ends at 0.
             steps = pd.DataFrame({"": [edges[0], *edges], "value": [0, *shares, 0]})
             parts.append(steps.assign(series=name, panel=panel, unit="%"))
     table = pd.concat(parts).assign(lower=0, upper=lambda steps: steps["value"])
@@ -452,7 +455,7 @@ def _edges(values: pd.Series) -> np.ndarray:
 
 
 def levels(cohorts: Tables, variables: Sequence[str], title: str) -> Figure:
-    """Draw how often levels are taken in each cohort, in per cent; rare ones of many together."""
+    """Draw how often each cohort has each level, in per cent; rare ones of many share a bar."""
     everyone, parts = _together(cohorts, variables), []
     for variable in variables:
         taken = everyone[variable].astype("category")
@@ -468,9 +471,10 @@ def levels(cohorts: Tables, variables: Sequence[str], title: str) -> Figure:
 
 
 def overlap(groups: Mapping[str, pd.Series]) -> Figure:
-    """Draw the propensity in groups; logarithmic shares, since overlap is about rare subjects.
+    """Draw the propensity in groups; shares have a log scale, as overlap is about rare subjects.
 
-    The title counts who is where estimation is easy, by the rule of thumb of Crump et al. (2009).
+    The title gives the percentage of propensities between 0.1 and 0.9, where estimation is easy by
+    the rule of thumb of Crump et al. (2009).
     """
     everyone = pd.concat(groups)
     between = 100 * everyone.between(0.1, 0.9).mean()
@@ -492,7 +496,7 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
     reached = 100 * (frame[outcome] == level)
     parts = {name: reached.groupby(frame[name], observed=True).agg(["mean", "size"]) for name in by}
     table = pd.concat(parts, names=["panel", "level"]).reset_index()
-    table = table[table["size"] >= 30]  # below, the normal interval means little
+    table = table[table["size"] >= 30]  # with fewer, the normal interval means little
     value = table["mean"]
     half = HALF_WIDTH * np.sqrt(value * (100 - value) / table["size"])
     lower, upper = (value - half).clip(lower=0), (value + half).clip(upper=100)
@@ -504,8 +508,8 @@ def share_by_level(frame: pd.DataFrame, outcome: str, level: str, by: Sequence[s
 def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:
     """Draw how a population moves: means and quartiles of numbers, shares of levels.
 
-    Tables are long frames with a column `t`. A panel shows a variable: one that maps to None as
-    a number, and any other by the share of the level that it maps to.
+    `worlds` are long frames with a column `t`. Each variable in `of` has a panel: as a number if it
+    maps to None, and otherwise as the share of the level that it maps to.
     """
     everyone = _together(worlds, ["t", *of])
     for variable, level in of.items():
@@ -522,7 +526,7 @@ def trajectories(worlds: Tables, of: Mapping[str, str | None]) -> Figure:
 
 
 def _apart(table: pd.DataFrame) -> pd.Series:
-    """Return how far apart worlds are, by panel and step, where they are."""
+    """Return how far apart worlds are, for each panel and step at which they differ."""
     spread = table.groupby(["panel", "step t"])["value"].agg(np.ptp)
     return spread[spread > 0]
 
@@ -534,7 +538,7 @@ def _parting(apart: pd.Series) -> str:
 
 @drawn_quietly
 def one_subject(worlds: Tables, subject: int, variables: Sequence[str]) -> Figure:
-    """Follow one subject through worlds; steps at which they differ are shaded."""
+    """Follow one subject through worlds; steps at which the worlds differ are shaded."""
     everyone, visited = _together(worlds, ["subject", "t", *variables]), {}
     for name, world in worlds.items():
         check_known(f"subject of {name}", subject, world["subject"].unique())

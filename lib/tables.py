@@ -14,10 +14,10 @@ from lib.errors import check_known, check_names, is_number
 
 _HTML = jinja2.Template((ROOT / "lib/table.html").read_text("utf-8"), autoescape=True)
 
-#: What tells that a text is a number, or none; ± 61, (1, 2) or % may follow.
+#: A text that is a number, a dash or empty; after a number, ± 61, (1, 2) or % may follow.
 _NUMBER = re.compile(r"([+−]?\d[\d.\u202f]*(·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|e[-+]\d+)?(\s[±(%].*)?|—|)")
 
-#: A number that would have more digits behind the point is written with a power of ten.
+#: A number that needs more digits behind the point than these is written with a power of ten.
 MOST_DIGITS = 8
 
 _POWER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -26,9 +26,9 @@ _POWER = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def number_text(value: float, error: float | None = None, digits: int | str | None = None) -> str:
     r"""Write a number, with its standard error if it has one.
 
-    It is rounded to two digits of the error or, without one, to three of its own; what is whole
-    stays whole, what is tiny has a power of ten, and what is missing is a dash. Otherwise `digits`
-    are those behind the point, or a format such as `"+.1e"`.
+    The number is rounded to two digits of the error or, without one, to three digits of its own.
+    A whole number stays whole, a tiny one gets a power of ten, and a missing one is a dash. If
+    `digits` are given, they are the digits behind the point, or a format such as `"+.1e"`.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
         return "—"
     if digits is None:
         whole = not error and float(value).is_integer()
-        # An error that is nothing but rounding would ask for digits without end.
+        # An error that is only rounding noise would ask for far too many digits.
         least = max(error, 1e-6 * abs(value)) if error else abs(value)
         digits = 0 if whole else max(0, (1 if error else 2) - math.floor(math.log10(least)))
     if not isinstance(digits, str) and digits > MOST_DIGITS:
@@ -73,12 +73,12 @@ def typeset(
     unit: str | Mapping[str, str] = "",
     by_row: bool = False,
 ) -> Typeset:
-    """Set a frame as a table to read; its index stands first, unless it only counts the rows.
+    """Set a frame as a table to read; its index comes first, unless it only counts the rows.
 
-    The numbers of a column, or `by_row` of a row, have as many digits behind the point as the
-    largest needs to have three or, unless they are integers, as `digits` says, see
-    :func:`number_text`. A column that `error` names has another one behind it as ± standard error;
-    of that one's name, ` of value` is not said again.
+    The numbers of a column (with `by_row`, of a row) have as many digits behind the point as the
+    largest one needs to show three. `digits` overrides this for all but integers, or for the names
+    that it maps, see :func:`number_text`. `error` maps a column to that of its standard errors;
+    they follow its numbers after a ±. The heading drops ` of value` from the name of the errors.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def typeset(
 
 
 def only_counts(frame: pd.DataFrame) -> bool:
-    """Say whether an index is nothing but numbers of rows: integers without a name."""
+    """Say whether the index of a frame only numbers the rows: integers without a name."""
     return frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
 
 

@@ -1,4 +1,4 @@
-"""Workers of joblib, who share work and return its results in order; and one thread for each."""
+"""Workers of joblib, which share work, return its results in order and use one thread each."""
 
 import contextlib
 import functools
@@ -12,31 +12,31 @@ from threadpoolctl import ThreadpoolController
 
 from lib.errors import check, is_count
 
-#: Libraries with threads of their own. To look for them takes longer than to fit a small model,
-#: and nothing but a module that is imported brings another.
+#: Libraries with threads of their own. The search takes longer than to fit a small model, and is
+#: repeated only if the number of modules has changed, since only an import brings another library.
 _libraries = functools.lru_cache(1)(lambda n_modules: ThreadpoolController())
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold numerical libraries to one thread; how they split sums would show in last digits."""
-    # And of small matrices, threads wait for each other longer than they work.
+    """Limit numerical libraries to one thread, because how they split sums changes last digits."""
+    # Besides, for small matrices, threads wait for each other longer than they work.
     with _libraries(len(sys.modules)).limit(limits=1):
         yield
 
 
 def worker_count(n_jobs: int | None) -> int:
-    """Return how many workers joblib takes: -1 is one a core, None what its configuration says."""
+    """Return how many workers joblib uses: one per core for -1, as configured for None."""
     met = n_jobs is None or (is_count(n_jobs, least=-1_000) and n_jobs != 0)
     check(met, "n_jobs must be a whole number other than 0, or None", n_jobs)
     return int(joblib.effective_n_jobs(n_jobs))
 
 
 def in_order(work: Iterable[Any], n_jobs: int | None = None, **options: Any) -> Iterator[Any]:
-    """Return the results of delayed calls in their order, each as soon as it is there.
+    """Return the results of delayed calls in their order, each as soon as it is available.
 
-    A backend that returns all results at once, such as that of Ray, is asked in rounds of a call a
-    worker, so that no more of them are in memory. `options` are those of :class:`joblib.Parallel`.
+    A backend that returns all results at once, such as Ray's, gets the calls in rounds of one per
+    worker, so that memory holds one round only. `options` are those of :class:`joblib.Parallel`.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def in_order(work: Iterable[Any], n_jobs: int | None = None, **options: Any) -> 
     workers = worker_count(n_jobs)
     try:
         shared = joblib.Parallel(n_jobs, return_as="generator", **options)
-    except ValueError:  # by which joblib says that the backend does not
+    except ValueError:  # the backend does not, says joblib
         shared, calls = joblib.Parallel(n_jobs, **options), iter(work)
         rounds = iter(lambda: list(itertools.islice(calls, workers)), [])
         return itertools.chain.from_iterable(map(shared, rounds))

@@ -1,7 +1,7 @@
-"""The book: parameters, editions, running, building and publishing; nothing of causality."""
+"""The book: parameters, editions, running, building and publishing; nothing causal."""
 
 import sys
 
-# With nbformat comes a grammar of addresses, of which no notebook needs a check. To read it takes
-# longer than to import all else of this room.
+# nbformat brings a grammar of addresses, which no check of a notebook needs. Reading it takes
+# longer than all other imports of this package.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

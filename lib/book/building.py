@@ -1,6 +1,6 @@
 """Building an edition: the pages that changed are run, then all of its pages are rendered.
 
-Of the same pages, sheets of exercises are made, and the tables that they have marked are kept.
+The module also makes sheets of exercises from these pages, and keeps the tables that they mark.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from lib.cache import versions
 from lib.errors import InputError, check
 from lib.files import file_lock, writable, write_text
 
-#: What the page on the status of all pages includes.
+#: The file that the page on the status of all pages includes.
 STATUS = "status_table.md"
 
-#: What is made of an executed page for a sheet, by those whom it is for.
+#: Readers of a sheet → the function that turns an executed page into their version.
 SHEETS = {"students": lambda notebook: plain(student(notebook)), "teachers": plain}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Which pages a build ran and left, a sentence for each problem, and where the book is."""
+    """The pages that a build ran or left unchanged, a sentence for each problem, and the index."""
 
     ran: list[str]
     unchanged: list[str]
@@ -41,10 +41,10 @@ class Outcome:
 def build(
     edition: str = "default", workers: int | None = None, render: bool = True, book: Book = BOOK
 ) -> Outcome:
-    """Bring the pages of an edition up to date, by so many workers; render its book.
+    """Bring the pages of an edition up to date with this many `workers`, and `render` its book.
 
-    A problem is a page that failed, or a warning of the renderer. In place of a page that has no
-    good run, the book says so.
+    A problem is a page that failed, or a warning of the renderer. If a page has no good run, the
+    book says so in its place.
     """
     made = load_edition(edition, book)
     runs, executed = list(made.runs.values()), book.executed / made.name
@@ -78,7 +78,7 @@ def _render(edition: Edition, table: str, book: Book) -> list[str]:
 
 
 def status_table(edition: Edition) -> str:
-    """Return the state of pages as MyST Markdown: the pages, their commands, the versions."""
+    """Return the status of pages as MyST Markdown: the pages, their commands and the versions."""
     runs = [(run, read_record(run.record)) for run in edition.runs.values()]
     seen = [versions(), *(record["versions"] for _, record in runs if record)]
     packages = {name: sorted({one[name] for one in seen if name in one}) for name in seen[0]}
@@ -89,9 +89,9 @@ def status_table(edition: Edition) -> str:
 
 
 def make_sheets(edition: str = "default", book: Book = BOOK) -> tuple[list[Path], list[str]]:
-    """Render the exercises of an edition that was made, for students and, with solutions, teachers.
+    """Render the exercises of a built edition, for students and, with solutions, for teachers.
 
-    Solutions are open, since on paper nothing unfolds. Returns the folders, and warnings.
+    Solutions are unfolded, because paper cannot unfold them. Returns the folders and the warnings.
     """
     made, folders, problems = load_edition(edition, book), [], []
     rule = f"sheets are made of executed pages: `python -m lib book --edition {edition}` first"
@@ -123,9 +123,9 @@ def keep(
 ) -> tuple[dict[str, str | None], list[str]]:
     """Keep the tables that the pages of an edition have marked, in place of those kept before.
 
-    Of a page that runs with its notebook's own defaults nothing is kept, as all have it at hand.
-    Returns, by table, the first line that differs from the one kept before, or None; and a
-    sentence for each page that is not up to date, of which nothing is kept anew.
+    No table is kept of a page with its notebook's own defaults, because everyone has that page.
+    Returns, by table, the first line that differs from the one kept before, or None; and a sentence
+    for each page that is not up to date, whose kept tables stay as they are.
     """
     differences, problems, made = {}, [], load_edition(edition, book)
     for run in (one for one in made.runs.values() if one.changes):
@@ -134,7 +134,7 @@ def keep(
             continue
         folder = book.recorded / made.name / run.page
         files = _files(run, folder)
-        for path in sorted({*files, *folder.glob("[!.]*")}):  # nothing that is half written
+        for path in sorted({*files, *folder.glob("[!.]*")}):  # no half-written file
             kept, fresh = path.read_text("utf-8") if path.exists() else "", files.get(path, "")
             if path.suffix == ".csv":
                 lines = zip_longest(kept.splitlines(), fresh.splitlines(), fillvalue="")
@@ -149,7 +149,7 @@ def keep(
 
 
 def _files(run: Run, folder: Path) -> dict[Path, str]:
-    """Return the tables that an executed page has marked, and their run record, by path."""
+    """Return, by path, the tables that an executed page has marked, and their run record."""
     files, digests, record = {}, {}, read_record(run.record) or {}
     for mark, _ in marked(read_notebook(run.output)[0], "recorded"):
         name, text = mark["name"], mark["text/csv"]

@@ -1,4 +1,4 @@
-"""Editions: a book each, with its pages in their order, its parts, parameters and title.
+"""Editions: each is a book, with its own pages in order, its parts, parameters and title.
 
 An *edition* is a YAML file in `book/editions`::
 
@@ -10,9 +10,9 @@ An *edition* is a YAML file in `book/editions`::
         pages:
           - {page: candies, notebook: error_test, parameters: {theme: candy_party}}
 
-A page that is only a name is the prose of that name in `book`, or the notebook of that name with
-its own defaults. An edition that is `like` another has the pages of that one, and `parameters`
-of its own, by page. Everything in it is checked before anything runs.
+A page given only by a name is the prose of that name in `book`, or the notebook of that name with
+its own defaults. An edition that is `like` another has the same pages, and `parameters` of its
+own, listed by page. Everything in an edition is checked before anything runs.
 """
 
 import hashlib
@@ -31,35 +31,36 @@ from lib.book.parameters import checked, read_notebook, read_parameters
 from lib.errors import InputError, check, check_known, check_names, first_problem
 from lib.files import read_yaml
 
-#: Of the name of a run's folder: with what is added, systems allow 255 bytes, some a path of 260.
+#: The length at which the name of a run's folder is cut. More is added to it, and systems allow
+#: names of 255 bytes, some of them only paths of 260.
 LONGEST_NAME = 100
 
 
 class Book:
-    """Where the parts of a book are, below its root."""
+    """The paths of the parts of a book, below its root folder."""
 
     def __init__(self, root: Path = ROOT):
         self.root = root
         self.notebooks = root / "notebooks"
         self.prose = root / "book"
         self.editions = root / "book" / "editions"
-        # In each of these is a folder an edition:
-        self.executed = root / "book" / "executed"  # what papermill wrote, and the run records
-        self.recorded = root / "data" / "recorded"  # tables that were kept
+        # Each of these holds one folder per edition:
+        self.executed = root / "book" / "executed"  # papermill's notebooks, and run records
+        self.recorded = root / "data" / "recorded"  # kept tables
         self.built = root / "_build"  # the rendered book
-        self.runs = root / "runs"  # runs of single notebooks, a folder each
+        self.runs = root / "runs"  # runs of single notebooks, one folder per run
 
     def page(self, name: str, edition: str = "default") -> Path:
-        """Return where the executed notebook of a page is."""
+        """Return the path of the executed notebook of a page."""
         return self.executed / edition / f"{name}.ipynb"
 
     def notebook(self, name: str) -> Path:
-        """Return the source of a notebook, by name or path."""
+        """Return the path of a notebook's source, given its name or path."""
         return _find("notebook", name, self.notebooks, ".ipynb")
 
 
 def _find(what: str, name: str, folder: Path, ending: str) -> Path:
-    """Return the file that is meant by a name in a folder, or by a path with its ending."""
+    """Find a file by its name in a folder or, if the name has the `ending`, by its path."""
     if name.endswith(ending):
         if not Path(name).is_file():
             raise InputError(f"{what} {name} does not exist")
@@ -70,7 +71,7 @@ def _find(what: str, name: str, folder: Path, ending: str) -> Path:
 
 
 def folder_name(*words: str) -> str:
-    """Return a name for a folder that says these words; a digest keeps apart what it cannot say."""
+    """Return a folder name that states these words, with a digest if it cannot do so exactly."""
     said = ",".join(words)
     plain = re.sub(r"[^\w.,=+-]+", "-", said, flags=re.ASCII)
     if plain == said and said.count(",") < len(words) and len(said) <= LONGEST_NAME:
@@ -84,10 +85,10 @@ BOOK = Book()
 
 @dataclass
 class Run:
-    """A notebook to execute and the page that it becomes; checked when it is made.
+    """A notebook to execute and the page that it becomes; everything is checked on creation.
 
-    Without an output it is a run of one's own, in a folder of the book's `runs`, and relative paths
-    in the notebook start from where one stands. `as_text` are `values` that somebody typed.
+    Without an `output` it is a run of one's own: its folder is in the book's `runs`, and relative
+    paths in the notebook start from the current folder. With `as_text`, `values` are typed text.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class Run:
     notebook: Path
     output: Path = Path()
     values: Mapping[str, Any] = field(default_factory=dict)
-    title: str = ""  # in place of the notebook's own
+    title: str = ""  # replaces the title of the notebook
     book: Book = BOOK
     as_text: InitVar[bool] = False
 
@@ -117,24 +118,24 @@ class Run:
         rule = "the output must have another name than what is read"
         check(self.output != self.notebook, rule, str(self.output))
         self.record = self.output.with_suffix(".json")
-        self.failed = self.output.with_suffix(".failed.ipynb")  # what has not become the page
+        self.failed = self.output.with_suffix(".failed.ipynb")  # the notebook of a failed run
 
     @property
     def source(self) -> str:
-        """What a command calls the notebook: its name, or the path of one from elsewhere."""
+        """The notebook as a command names it: by its name or, from elsewhere, by its path."""
         known = self.notebook.parent == self.book.notebooks.resolve()
         return self.notebook.stem if known else str(self.notebook)
 
     @property
     def called(self) -> str:
-        """What its folder calls the notebook: one from elsewhere may share its name with others."""
+        """The notebook as run folders name it; from elsewhere, its own folder tells it apart."""
         folder, stem = self.notebook.parent, self.notebook.stem
         apart = hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]
         return stem if self.source == stem else f"{stem}-in-{folder.name}-{apart}"
 
     @property
     def changes(self) -> dict[str, str]:
-        """The parameters that are not at their defaults, as one types them."""
+        """The parameters that differ from their defaults, with values as one types them."""
         return {
             name: self.parameters[name].typed(value)
             for name, value in self.values.items()
@@ -143,13 +144,13 @@ class Run:
 
     @property
     def command(self) -> str:
-        """The command that repeats it."""
+        """The command that repeats the run."""
         given = [word for name, text in self.changes.items() for word in ("-p", name, text)]
         return shlex.join(["python", "-m", "lib", "run", self.source, *given])
 
 
 class Page(BaseModel, extra="forbid", strict=True):
-    """A page of an edition: prose, or a notebook with values of its parameters."""
+    """A page of an edition: prose, or a notebook with values for its parameters."""
 
     page: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     notebook: str
@@ -158,7 +159,7 @@ class Page(BaseModel, extra="forbid", strict=True):
 
 
 class Part(BaseModel, extra="forbid", strict=True):
-    """Pages below a caption, with numbers or without."""
+    """Pages under a caption, numbered or not."""
 
     caption: str = ""
     numbered: bool = False
@@ -176,7 +177,7 @@ class _File(BaseModel, extra="forbid", strict=True):
 
 @dataclass
 class Edition:
-    """A book: prose and runs of notebooks by the name of their page, and the order of all."""
+    """A book: prose and runs of notebooks, each by the name of its page, and the order of pages."""
 
     name: str
     title: str
@@ -186,7 +187,7 @@ class Edition:
     parts: list[Part] = field(default_factory=list)
 
     def contents(self) -> dict[str, Any]:
-        """Return the table of contents, as `_toc.yml` has it."""
+        """Return the table of contents, in the form of `_toc.yml`."""
 
         def stated(**keys: Any) -> dict[str, Any]:
             return {key: value for key, value in keys.items() if value}
@@ -201,9 +202,9 @@ class Edition:
 
 
 def load_edition(name: str, book: Book = BOOK) -> Edition:
-    """Read and check an edition, by name or path."""
+    """Read and check an edition, given its name or path."""
     path = _find("edition", name, book.editions, ".yml")
-    taken = book.editions / path.name  # an edition of one's own would take its place in _build
+    taken = book.editions / path.name  # both would be built in the same folder
     rule = "an edition of one's own must have another name than those of the book"
     check(not taken.exists() or taken.samefile(path), rule, path.name)
     own = made = _checked(_File, read_yaml(path), path.name)

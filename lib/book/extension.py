@@ -1,15 +1,15 @@
 """What the book adds to Sphinx: docstrings as pages, folded solutions, a search without a server.
 
-*Docstrings* are written for a terminal. On a page, a footnote's number may occur once, and there
-every docstring begins at 1, so that footnotes become lists. What is said of a constant or a
-property is read as its type, as far as the first colon, unless an empty comment stands before it.
+*Docstrings* are written for a terminal. On a page, the number of a footnote may occur only once,
+but every docstring counts from 1, so footnotes become lists. The text on a constant or a property
+would be read as its type, up to the first colon, so an empty comment is put before the text.
 
-*Solutions* are folded whole. In a notebook, a code cell with the tag *solution* stands after the
-dropdown that tells of it; in Markdown, a directive cannot hold it.
+*Solutions* are folded whole. In a notebook, a code cell with the tag *solution* follows a dropdown,
+because no directive of Markdown can hold a cell. On the page, it is moved into the dropdown.
 
-*Search* of Sphinx's own fetches the pages that it has found, which a browser refuses when they are
-files, and skips numbers. Here the text of every section is in a script beside the pages, and
-`book/theme/search.js` finds words in it.
+*Search* works without a server. Sphinx's own search fetches the pages that it has found, which
+browsers refuse for local files, and it skips numbers. Here, a script beside the pages holds the
+text of every section, and `book/theme/search.js` finds words in it.
 """
 
 import json
@@ -24,7 +24,7 @@ from sphinx.config import Config
 from lib import ROOT
 from lib.files import write_text
 
-#: What differs from the templates of the theme: the search page, with its script, and the layout.
+#: Templates that replace those of the theme: the search page, with its script, and the layout.
 THEME = ROOT / "book" / "theme"
 
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
@@ -37,12 +37,12 @@ def _adapt(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: l
 
 
 def _skip(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: Any) -> bool:
-    # The fields of a named tuple are in its signature; of each, Python says its number and no more.
+    # The signature of a named tuple shows its fields; Python documents only the number of each.
     return skip or str(getattr(found, "__doc__", "")).startswith("Alias for field number")
 
 
 def _fold(app: Sphinx, page: Any) -> None:
-    parts = [node for node in page.findall() if hasattr(node, "attributes")]  # and no text
+    parts = [node for node in page.findall() if hasattr(node, "attributes")]  # text has none
     for cell in (node for node in parts if "tag_solution" in node["classes"]):
         place = cell.parent.index(cell)
         above = cell.parent[place - 1]
@@ -53,10 +53,10 @@ def _fold(app: Sphinx, page: Any) -> None:
 def sections(page: str) -> list[dict[str, str]]:
     """Return the anchor, the heading and the text of each section of a rendered page, in order.
 
-    The text of a section is without that of the sections in it. A word of a glossary is one, and
-    its synonyms are in its heading. Formulas that plain letters cannot show are three dots.
+    The text of a section leaves out the sections within it. A glossary entry counts as a section,
+    with its synonyms in the heading. A formula that plain letters cannot show becomes three dots.
     """
-    # To parse the menus and the colours of code, which say nothing, would take most of the time.
+    # Menus and the colours of code say nothing, but parsing them would take most of the time.
     page = (re.search(r"(?s)<article.*</article>", page) or [page])[0]
     page = re.sub(r"(?s)<pre>.*?</pre>", lambda code: re.sub(r"</?span[^>]*>", "", code[0]), page)
     page = re.sub(r'</dt>\s*(<dt id="term-)', r"</dt>· \1", page)
@@ -65,15 +65,15 @@ def sections(page: str) -> list[dict[str, str]]:
     soup, found = BeautifulSoup(page, "html.parser"), []
     for noise in soup.select("script, style, .headerlink, .rerun, details.hide > summary"):
         noise.extract()
-    for block in soup.select("td, th, li, dt, dd, p, br"):  # which no space parts from the next
+    for block in soup.select("td, th, li, dt, dd, p, br"):  # no space separates them
         block.insert_after(" ")
     for formula in soup.select(".math"):
         tex = formula.get_text().strip()[2:-2]
         formula.string = " … " if "\\" in tex else tex
-    # The inner ones first: they are taken out of the outer ones.
+    # Inner sections come first: they are taken out of the outer ones.
     for section in reversed(soup.select(f"section[id]:has(> :is({', '.join(_HEADINGS)}))")):
         (title,) = section.find_all(_HEADINGS, recursive=False, limit=1)
-        # The narrow space within a number tells it from two numbers.
+        # Narrow spaces stay: they tell one long number from two numbers.
         heading, text = (
             re.sub(r"[^\S\u202f]+", " ", one.get_text()).strip()
             for one in (title.extract(), section.extract())
@@ -100,9 +100,9 @@ def _write_sections(app: Any, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the extension with Sphinx."""
+    """Connect the extension to Sphinx."""
     app.setup_extension("sphinx.ext.autodoc")
-    app.connect("autodoc-process-docstring", _adapt, priority=400)  # before numpydoc's kind is read
+    app.connect("autodoc-process-docstring", _adapt, priority=400)  # before napoleon reads them
     app.connect("autodoc-skip-member", _skip)
     app.connect("doctree-read", _fold)
     app.connect("config-inited", _add_page)

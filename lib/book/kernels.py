@@ -1,8 +1,8 @@
 """Kernels forked from a process that has imported what chapters import.
 
-A kernel of its own imports all of that anew, which takes longer than many a chapter; and nothing
-that a chapter changes in its fork reaches another one. `lib` is imported by the forks, because a
-page says with which `lib` it was made, and files may be edited while others run.
+A kernel that starts from nothing imports all of this anew, which takes longer than many chapters.
+What a chapter changes in its fork does not reach other forks. Each fork imports `lib` itself,
+because a page states which `lib` made it, and files may be edited while other pages run.
 """
 
 import atexit
@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 from jupyter_client.manager import AsyncKernelManager
 
-#: What most chapters need; what is missing here or broken, a chapter imports itself.
+#: Modules that most chapters need. A chapter imports any that are missing or broken here.
 IMPORTED = (
     *("ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completer", "myst_nb"),
     *("matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.stats", "sklearn.ensemble"),
@@ -29,7 +29,7 @@ IMPORTED = (
     *("jinja2", "yaml", "threadpoolctl", "numba"),
 )
 
-#: Elsewhere there are no forks, or libraries of the system that do not survive them.
+#: Other systems have no forks, or have libraries that do not survive a fork.
 CAN_FORK = sys.platform == "linux"
 
 
@@ -39,21 +39,21 @@ CAN_FORK = sys.platform == "linux"
 def serve() -> None:
     """Fork a kernel for each line of the input, and answer with its process id.
 
-    It ends with its input and so, whatever happens to it, with the process that started it. Then
-    its kernels see that their parent is gone, and end themselves.
+    The server ends with its input and so, whatever happens, with the process that started it. Its
+    kernels then see that their parent is gone, and end themselves.
     """
     del sys.path[0]  # the folder of this file
     answers, server = os.fdopen(os.dup(1), "w"), os.getpid()
-    os.dup2(2, 1)  # whatever else is written there is no answer
+    os.dup2(2, 1)  # other output is no answer
     for name in sys.argv[1:]:
-        with contextlib.suppress(Exception):  # of libraries that others lack, too
+        with contextlib.suppress(Exception):  # a library may be broken or missing
             importlib.import_module(name)
     with contextlib.suppress(Exception):
         sys.modules["numba"].njit(lambda: None)()  # its compiler takes time to start
-    # From here on, where to import from is a matter of each fork.
+    # From here on, each fork decides where it imports from.
     here = [*map(os.path.abspath, _import_folders(os.environ))]
     sys.path[:] = [folder for folder in sys.path if folder not in here]
-    gc.freeze()  # a fork that looked through all of that would have it copied
+    gc.freeze()  # else garbage collection in a fork would copy all of this
     signal.signal(signal.SIGCHLD, _waited_for)
     for line in sys.stdin:
         if not (kernel := os.fork()):
@@ -65,28 +65,28 @@ def serve() -> None:
 
 
 def _waited_for(*_: Any) -> None:
-    """Wait for those that have ended, so that the system counts their time with that of others."""
+    """Wait for ended kernels, so that the system adds their time to that of other children."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Be a kernel."""
+    """Run this fork as a kernel."""
     sys.path[:0] = _import_folders(environment)
     import pandas
     from ipykernel.kernelapp import IPKernelApp
 
-    os.setsid()  # so that it is killed together with what it starts
+    os.setsid()  # so that it is killed together with the processes it starts
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # It looks where it is when it is imported, and was not in a notebook.
+    # On import, pandas looks where it is, and then it was not yet in a notebook.
     pandas.set_option("display.max_columns", 20)
     sys.argv = [*arguments, f"--IPKernelApp.parent_handle={server}"]
     IPKernelApp.launch_instance()
-    # What is left closes the socket by which this thread may still be saying that all is done.
+    # The exit closes a socket by which the control thread may still be saying that all is done.
     control = IPKernelApp.instance().control_thread
     control.stop()
     control.join()
@@ -96,24 +96,24 @@ def _import_folders(environment: Mapping[str, str]) -> list[str]:
     return [*filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
 
 
-# --- The process that has chapters executed -------------------------------------------------------
+# --- The process that asks for kernels ------------------------------------------------------------
 
 _asking = threading.Lock()
 _server: Any = None
 
 
 def _forked(order: str) -> int:
-    """Return the id of the kernel that is forked for an order; the first one starts the server."""
+    """Return the id of a kernel that is forked for an order; the first order starts the server."""
     global _server
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with _asking:
         if _server is None or _server.poll() is not None:
-            # From Python 3.12, a fork beside a thread is warned of. The one here is of pyarrow's
-            # memory, and is made for it. The debugger warns of modules that are frozen.
+            # From Python 3.12 on, a fork of a process with threads gives a warning. The thread here
+            # manages pyarrow's memory and copes with forks. The debugger warns of frozen modules.
             quiet = ["-Wignore:This process:DeprecationWarning", "-Xfrozen_modules=off"]
             command = [sys.executable, *quiet, __file__, *IMPORTED]
             _server = subprocess.Popen(command, start_new_session=True, **pipes)
-            atexit.register(_server.communicate)  # which ends it, and waits for its end
+            atexit.register(_server.communicate)  # ends the server, and waits for its end
         with contextlib.suppress(BrokenPipeError, ValueError):
             print(order, file=_server.stdin, flush=True)
             return int(_server.stdout.readline())
@@ -121,34 +121,34 @@ def _forked(order: str) -> int:
 
 
 class Kernel(psutil.Process):
-    """A process that is a kernel, with all of :class:`subprocess.Popen` that Jupyter asks for."""
+    """The process of a kernel, with all members of :class:`subprocess.Popen` that Jupyter uses."""
 
     stdin = stdout = stderr = None
 
     def poll(self) -> int | None:
-        """Return None as long as it runs."""
+        """Return None as long as the process runs, and then 0."""
         with contextlib.suppress(psutil.NoSuchProcess):
-            # Without the process that has forked it, it may stay a zombie.
+            # If the process that forked it is gone, it may stay a zombie.
             if self.is_running() and self.status() != psutil.STATUS_ZOMBIE:
                 return None
         return 0
 
-    wait = poll  # for Jupyter asks how it ended when it has
+    wait = poll  # Jupyter waits only for processes that have ended
 
     def send_signal(self, sig: int) -> None:
-        """Send a signal, which, as for a child, is none to a process that has ended since."""
+        """Send a signal; as for a child process, nothing happens if the process has ended."""
         with contextlib.suppress(psutil.NoSuchProcess):
             super().send_signal(sig)
 
 
 class ForkedKernel(AsyncKernelManager):
-    """A manager of one kernel that is a fork."""
+    """The manager of one forked kernel."""
 
     async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
-        """Launch the kernel differently, as Jupyter has it done: by overriding this."""
-        # Of the command, what stands behind `python -m`.
+        """Launch the kernel as a fork; Jupyter provides this method to be overridden."""
+        # The part of the command that follows `python -m`.
         order = kernel_cmd[2:], os.fspath(options["cwd"]), dict(options["env"])
-        local: Any = self.provisioner  # of processes of this machine
+        local: Any = self.provisioner  # starts local processes
         local.process = Kernel(_forked(json.dumps(order)))
         local.pid = local.pgid = local.process.pid
 

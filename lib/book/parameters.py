@@ -1,15 +1,15 @@
 """The parameters of a notebook: read from its source, checked before it runs.
 
-A notebook states its parameters in one cell with the tag `parameters`, one a
-line, each with its type, its default and what it means::
+A notebook states its parameters in one cell with the tag `parameters`. Each parameter has a line,
+with its type, its default and its meaning::
 
     n_samples: int = 10_000  # subjects to draw
 
-A meaning may be a rule, too. *At least 100*, *at most*, *above*, *below* and *from 0 to 1* hold for
-a number, and for each number of a list. A list has *one or more* entries, or some, *all different*.
+A meaning may state rules. *At least 100*, *at most*, *above*, *below* and *from 0 to 1* apply to a
+number, and to each number of a list. *One or more* forbids an empty list, as does *all different*.
 
 The values must be literals, because papermill replaces them one by one. They are read here, because
-papermill's own reading leaves out, without a word, what it does not understand, as `int | None`.
+papermill's own reader silently leaves out what it does not understand, such as `int | None`.
 """
 
 import ast
@@ -28,11 +28,11 @@ from pydantic import TypeAdapter
 
 from lib.errors import InputError, check, check_names, check_once, one_of, told
 
-#: What an annotation may be made of.
+#: The types of which an annotation may consist.
 _KINDS: tuple[Any, ...] = (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
 _TYPES = {kind.__name__: kind for kind in _KINDS}
 
-#: The rules for numbers that a meaning may state, each before a bound.
+#: Words that a meaning may state before a bound → the comparison that numbers must pass.
 BOUNDS = {"at least": ge, "at most": le, "above": gt, "below": lt}
 
 
@@ -50,12 +50,12 @@ def _type(node: ast.expr) -> Any:
         case ast.Subscript(kind, parts):
             return _type(kind)[_type(parts)]
         case ast.BinOp(one, ast.BitOr(), other):
-            return Union[_type(one), _type(other)]  # noqa: UP007 - of types that are known here
+            return Union[_type(one), _type(other)]  # noqa: UP007 - of types known only here
     raise ValueError
 
 
 class _PythonNumbers(yaml.SafeLoader):
-    """Reads numbers as Python does: for YAML 1.1, 010 is 8 and 1:30 is 90."""
+    """A loader that reads numbers as Python does; in YAML 1.1, 010 is 8 and 1:30 is 90."""
 
 
 _PythonNumbers.add_constructor("tag:yaml.org,2002:int", lambda _, one: int(one.value))
@@ -64,7 +64,7 @@ _PythonNumbers.add_constructor("tag:yaml.org,2002:float", lambda _, one: float(o
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, the type as written, its default, its comment, and its lines."""
+    """One parameter: its name, the type as written, its default, its comment and its lines."""
 
     name: str
     annotation: str
@@ -76,39 +76,39 @@ class Parameter:
         """Return the value if it has the parameter's type; an int serves as a float."""
         try:
             kind = TypeAdapter(_type(ast.parse(self.annotation, mode="eval").body))
-        except Exception:  # of many kinds
+        except Exception:  # errors of many kinds
             rule = f"has the unknown type {self.annotation!r}: {one_of(_TYPES)}"
             raise InputError(f"parameter {self.name!r} {rule}") from None
         with contextlib.suppress(Exception):
-            found = kind.validate_python(value, strict=True)  # a 1 is no True, and "5" is no 5
-            ast.literal_eval(as_source(found))  # NaN is no number
-            # The record of a run has no place for bytes, and a file not for every character.
+            found = kind.validate_python(value, strict=True)  # 1 is not True, and "5" is not 5
+            ast.literal_eval(as_source(found))  # refuses NaN
+            # The record of a run cannot hold bytes, and a file cannot hold every character.
             json.dumps(found, ensure_ascii=False).encode()
             return found
         more = ", such as [a, b]" if "list" in self.annotation and type(value) is str else ""
         raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}{more}")
 
     def parse(self, text: str) -> Any:
-        """Read a value from the command line, by the parameter's type.
+        """Read a value from the command line, as the type of the parameter asks.
 
         A `str` stays as it was typed. Anything else is read as a Python literal or, failing that,
-        as JSON or YAML, so that `True`, `true` and `[No studies, Evening course]` all do.
+        as JSON or YAML, so that `True`, `true` and `[No studies, Evening course]` all work.
         """
-        # What JSON says, YAML 1.1 may read otherwise: its 1e-9 is a text.
+        # JSON comes first, because YAML 1.1 may read it differently: its 1e-9 is a text.
         readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, _PythonNumbers)
         for read in () if self.annotation == "str" else readers:
-            with contextlib.suppress(Exception):  # of many kinds, all of which say: not so written
+            with contextlib.suppress(Exception):  # any error says: not written in this way
                 return self.check(read(text))
         return self.check(text)
 
     def typed(self, value: Any) -> str:
         """Write a value the way one types it on the command line: text as it is, lists as JSON.
 
-        As :meth:`parse` reads it: in quotes if need be, as 5 of `int | str`.
+        Text that :meth:`parse` would read differently gets quotes, such as '5' of `int | str`.
         """
         text = value if isinstance(value, str) else as_source(value)
         if isinstance(value, list):
-            # Whose double quotes a shell leaves as they are, within single ones.
+            # JSON has double quotes, which a shell leaves as they are within single quotes.
             text = json.dumps(value, ensure_ascii=False)
         return text if self.parse(text) == value else as_source(value)
 
@@ -151,7 +151,7 @@ def read_parameters(source: str) -> dict[str, Parameter]:
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
-    """Return the source of a parameters cell with other values in place, and all else as it is.
+    """Return the source of a parameters cell with new values, and all else unchanged.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
     'n_samples: int = 50_000  # subjects to draw'
     """
     lines = source.split("\n")
-    # Backwards, so that the places of earlier values stay right.
+    # Go backwards, so that the places of earlier values stay right.
     for name, parameter in reversed(read_parameters(source).items()):
         if values.get(name, parameter.default) != parameter.default:
             lines[parameter.lines] = [parameter.line(values[name])]
@@ -169,20 +169,20 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
 def checked(
     parameters: Mapping[str, Parameter], values: Mapping[str, Any], as_text: bool = False
 ) -> dict[str, Any]:
-    """Return the value of every parameter: the one given, or typed `as_text`, or the default."""
+    """Return a value for every parameter: the given one (typed, if `as_text`) or the default."""
     read = Parameter.parse if as_text else Parameter.check
     check_names("parameter", values, parameters)
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     given = {name: read(parameters[name], value) for name, value in values.items()}
     for name, value in given.items():
         _check_rules(f"parameter {name!r}", parameters[name].help, value)
-    # A default that is given is no other value: 4000.0 is 4000, whose page is not run again.
+    # A value that equals the default is replaced by it: 4000.0 is 4000, and no page runs again.
     return defaults | {name: value for name, value in given.items() if value != defaults[name]}
 
 
 def _check_rules(what: str, meaning: str, value: Any) -> None:
     several = value if isinstance(value, list | tuple) else [value]
-    # Not a part of one that is written otherwise, as 1,000, 1e-6 or 5 %.
+    # No part of a number that is written in another way may match, such as 1,000, 1e-6 or 5 %.
     number = r"(-?\d[\d_]*(?:\.\d+)?)(?![\w,.-]*\d|e|[ \u202f]?[\d%])"
     if re.search("one or more|all different", meaning):
         check(bool(several), f"{what} must have an entry", value)
@@ -196,19 +196,19 @@ def _check_rules(what: str, meaning: str, value: Any) -> None:
 
 
 def read_notebook(path: Path) -> tuple[nbformat.NotebookNode, nbformat.NotebookNode]:
-    """Return a notebook and, of its cells, the one with the tag `parameters`, or an empty one."""
+    """Return a notebook and its cell tagged `parameters`, or an empty cell if there is none."""
     content = path.read_bytes()
     try:
         notebook = nbformat.reads(content, as_version=4)
         nbformat.validate(notebook)
-    except Exception:  # of many kinds: nbformat looks into what it has not checked
+    except Exception:  # of many kinds: nbformat uses content before it checks it
         raise InputError(f"{path.name} is damaged: expected a notebook of format 4") from None
     tagged = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     return notebook, next(tagged, nbformat.v4.new_code_cell())
 
 
 def marked(notebook: nbformat.NotebookNode, mark: str) -> Iterator[tuple[Any, Any]]:
-    """Yield the outputs that carry a mark in their metadata, each after what the mark says."""
+    """Yield the content of a mark and the output whose metadata carry it, for each such output."""
     for output in (one for cell in notebook.cells for one in cell.get("outputs", [])):
         if said := output.get("metadata", {}).get(mark):
             yield said, output

@@ -1,12 +1,12 @@
 """Publishing a folder of Parquet tables: a card and a datasheet for people, metadata for machines.
 
-A data set is a folder with one Parquet file a table. :func:`publish` adds `README.md`, a card
-whose YAML head data repositories read, and whose text people do; `DATASHEET.md`, which answers the
-questions of Gebru and others (2021, https://doi.org/10.1145/3458723); and `croissant.json`, which
-names every file with its SHA-256 and every column with its type and meaning, in the vocabulary
-Croissant 1.1 (MLCommons, 2026, http://mlcommons.org/croissant/1.1) and its extension for
-responsible AI. All are made from the tables themselves and a :class:`Description`, so that none
-can speak of a column that is not there.
+A data set is a folder with one Parquet file per table. :func:`publish` adds three files:
+`README.md`, a card with a YAML head for data repositories and a text for people; `DATASHEET.md`,
+which answers the questions of Gebru and others (2021, https://doi.org/10.1145/3458723); and
+`croissant.json`, which names every file with its SHA-256 and every column with its type and
+meaning, in the vocabulary Croissant 1.1 (MLCommons, 2026, http://mlcommons.org/croissant/1.1) and
+its extension for responsible AI. All are made from the tables themselves and a
+:class:`Description`, so none of them can mention a column that does not exist.
 """
 
 import contextlib
@@ -28,39 +28,39 @@ from lib.cache import versions
 from lib.errors import InputError, check
 from lib.files import AnyPath, digest, read_yaml, write_text
 
-#: Section of a datasheet → key → question and, if all data sets have the same, its answer.
+#: Section of a datasheet → key → question and, if it is the same for all data sets, the answer.
 QUESTIONS = read_yaml(ROOT / "data" / "datasheet.yml")
 
-#: What is written beside the tables, each from its template.
+#: Files that are written beside the tables, each from its own template.
 FILES = ("README.md", "DATASHEET.md", "croissant.json")
 
 
 @dataclass(frozen=True)
 class Description:
-    """What people should know about a data set, and cannot see from its tables."""
+    """What people should know about a data set but cannot see from its tables."""
 
     name: str
     version: str
     about: str  # a paragraph or more, in Markdown
     license: str  # an SPDX identifier, such as 'MIT'
-    columns: Mapping[str, Mapping[str, str]]  # table → column → meaning; every one, and no other
+    columns: Mapping[str, Mapping[str, str]]  # table → column → meaning; all columns and no others
     keys: Mapping[str, Sequence[str]]  # table → the columns that identify a row
     cite: str  # a reference in BibTeX
     creator: str
-    date: str  # of publication, as 2026-01-31
+    date: str  # of publication, such as 2026-01-31
     answers: Mapping[str, str]  # to the questions of the datasheet that have no common answer
-    command: str  # that makes it
+    command: str  # that makes the data set
     tags: Sequence[str] = ()
-    derived_from: Sequence[str] = ()  # addresses of the data that went in
-    url: str = "README.md"  # of its page
+    derived_from: Sequence[str] = ()  # addresses of the data it is made from
+    url: str = "README.md"  # the address of its page
 
 
 def publish(folder: AnyPath, description: Description, csv: bool = False) -> Path:
-    """Write card, datasheet and Croissant metadata beside the Parquet tables of a folder.
+    """Write a card, a datasheet and Croissant metadata beside the Parquet tables of a folder.
 
-    The folder holds one `TABLE.parquet` for each table of the description, with the columns
-    that are described, and no other. With `csv`, every table is written to the folder `csv`, too,
-    lists as JSON.
+    The folder holds one `TABLE.parquet` for each table of the description, and no other. Each table
+    has exactly the columns that are described. With `csv`, every table is also written to the
+    folder `csv`, with lists as JSON.
     """
     folder = Path(folder)
     found = {path.stem: pq.read_schema(path).names for path in folder.glob("*.parquet")}
@@ -88,7 +88,7 @@ def publish(folder: AnyPath, description: Description, csv: bool = False) -> Pat
 
 
 def check_published(folder: Path, version: str, csv: bool) -> None:
-    """Refuse a folder that does not hold, whole, what was published there of a version."""
+    """Refuse a folder that does not hold a published version, whole and, if asked, with `csv`."""
     rule, found = f"{folder} must hold all of version {version}, or not be there", "another folder"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         told = json.loads((folder / FILES[-1]).read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _table(folder: Path, name: str, description: Description) -> dict[str, Any]:
-    """Return what the templates say of a table: its files, its columns, and how many rows."""
+    """Return what the templates say about a table: its rows, its key, its files and its columns."""
     files = [f"{name}.parquet", f"csv/{name}.csv"]
     contents = {file: (folder / file).read_bytes() for file in files if (folder / file).exists()}
     parquet = pq.ParquetFile(folder / files[0])
@@ -142,7 +142,7 @@ def _write_csv(folder: Path, tables: Iterable[str]) -> None:
 
 
 def _data_type(kind: pa.DataType) -> dict[str, Any]:
-    """Return the type of a column in the terms of Croissant, and how deep its lists are."""
+    """Return the type of a column in Croissant's terms, and how deep its lists are nested."""
     depth = 0
     while types.is_list(kind):
         kind, depth = kind.value_type, depth + 1

@@ -1,6 +1,6 @@
-"""Copies of notebooks: for Jupyter without the book's Markdown, and for students.
+"""Copies of notebooks: for any Jupyter, without the Markdown of the book, and for students.
 
-Chapters are written in MyST Markdown, of which Jupyter knows neither the directives nor the roles.
+Chapters are written in MyST Markdown, whose directives and roles Jupyter does not know.
 """
 
 import ast
@@ -16,14 +16,14 @@ from lib import ROOT
 from lib.book.parameters import marked
 
 _DIRECTIVE = re.compile(r"^:::\{(admonition|dropdown)\} (.*)\n((?:.*\n)*?):::$", re.MULTILINE)
-#: A link to the glossary: its words and, where these are inflected, the term.
+#: A link to the glossary: its words and, if these are inflected, the term itself.
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <[^`]+>)?`")
-#: A role that becomes text, and what it names.
+#: A role that becomes text, and the name in it.
 _ROLE = re.compile(r"(\{(?:cite:[pt]|numref|glue:text)\})`([^`]+)`")
-#: A number that no run has recorded, and a link to a page of prose.
+#: A number that no run has recorded, or a link to a page of prose.
 _UNREAD = re.compile(r"\{glue:text\}(`[^`]+`)|(?<!!)\[([^\]]+)\]\([\w./-]+\.md(?:#[^)\s]*)?\)")
 _SOLUTION = re.compile(r"^:::\{dropdown\} Solution.*\n(?:.*\n)*?:::$", re.MULTILINE)
-#: Only after an empty line is what stands within HTML read as Markdown.
+#: Directive → its HTML. Text within HTML is read as Markdown only after an empty line.
 _HTML = {
     "admonition": '<div class="alert alert-info">\n\n**{}**\n\n{}\n</div>',
     "dropdown": "<details>\n<summary><b>{}</b></summary>\n\n{}\n</details>",
@@ -33,9 +33,9 @@ _HTML = {
 def plain(notebook: NotebookNode) -> NotebookNode:
     """Return a copy that reads well in any Jupyter: directives as HTML, roles as text.
 
-    Figures are numbered in their order, each with its caption in a cell below it. A recorded number
-    of a notebook that was not executed is its name, and a link to prose, which no Jupyter finds,
-    is its words.
+    Figures are numbered in order, and each has its caption in a cell below it. If a notebook was
+    not executed, its recorded numbers become their names. A link to prose, which Jupyter cannot
+    find, becomes its words.
     """
     result, texts = copy.deepcopy(notebook), {}
     drawn = [cell for cell in result.cells if "figure" in cell.metadata.get("mystnb", {})]
@@ -57,20 +57,20 @@ def plain(notebook: NotebookNode) -> NotebookNode:
 
 
 def cited(text: str, others: Mapping[str, str] = {}) -> str:
-    """Return a text whose citations are read as text, and so `others` of its roles."""
+    """Return a text in which words replace citations, and `others` replace further roles."""
     texts = {**_citations(), **others}
 
     def read(role: re.Match[str]) -> str:
-        names = re.split(r",\s*", role[2])  # of several works
+        names = re.split(r",\s*", role[2])  # a role may cite several works
         return " ".join(texts.get(f"{role[1]}`{name}`", role[0]) for name in names)
 
     return _ROLE.sub(read, text)
 
 
 def student(notebook: NotebookNode) -> NotebookNode:
-    """Return a copy in which every dropdown that is titled *Solution* is an empty cell.
+    """Return a copy in which an empty cell replaces every dropdown titled *Solution*.
 
-    The cells that are tagged *solution* are left out.
+    Cells with the tag *solution* are left out.
     """
     result = copy.deepcopy(notebook)
     told, result.cells = result.cells, []
@@ -84,7 +84,7 @@ def student(notebook: NotebookNode) -> NotebookNode:
 
 
 def exercises(notebook: NotebookNode) -> NotebookNode:
-    """Return a copy of the section on exercises alone; without cells, if there is none."""
+    """Return a copy with only the section *Exercises*; without one, the copy has no cells."""
     result, heading = copy.deepcopy(notebook), ""
     told, result.cells = result.cells, []
     for cell in told:
@@ -100,7 +100,7 @@ def exercises(notebook: NotebookNode) -> NotebookNode:
 
 @functools.cache
 def _citations() -> dict[str, str]:
-    """Return what each citation of a work in the bibliography reads as, linked by its DOI."""
+    """Return the text for each citation of a work in the bibliography, linked to its DOI."""
     texts = {}
     for key, work in parse_file(ROOT / "references.bib").entries.items():
         parts = [one.rich_prelast_names + one.rich_last_names for one in work.persons["author"]]

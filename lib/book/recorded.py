@@ -1,6 +1,6 @@
-"""Tables that outlive their page: a notebook marks them, another shows them beside its own.
+"""Tables that outlive their page: one notebook marks them, another shows them beside its own.
 
-:func:`record` shows a table, and puts it into the metadata of that output as CSV. The command
+:func:`record` shows a table and puts it, as CSV, into the metadata of that output. The command
 `python -m lib record EDITION` takes the tables out of executed pages and keeps them in `data`
 (`lib.book.building`), where :func:`recorded` finds them.
 """
@@ -22,18 +22,18 @@ from lib.errors import InputError, check
 from lib.files import reading
 from lib.tables import number_text, only_counts, typeset
 
-#: A folder an edition, and in it a folder a page: its tables, and their run record `run.json`.
+#: One folder per edition, and in it one per page, with its tables and their record `run.json`.
 RECORDED = ROOT / "data" / "recorded"
 
-#: Six significant digits of every number are kept, and by these two runs are compared.
+#: Every number is kept with six significant digits, and two runs are compared by these.
 NUMBER = "%.6g"
 
 
 def record(name: str, table: pd.DataFrame, **style: Any) -> None:
     """Show a table, and mark it to be kept under a name.
 
-    What is kept are all its numbers, with its index as the first columns, unless that only counts
-    the rows; what is shown is set in a `style` of :func:`lib.tables.typeset`.
+    All its numbers are kept, with its index as the first columns unless the index only counts the
+    rows. The table is shown in a `style` of :func:`lib.tables.typeset`.
     """
     _check_name("table", name)
     flat = table.reset_index(drop=only_counts(table))
@@ -43,25 +43,25 @@ def record(name: str, table: pd.DataFrame, **style: Any) -> None:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that counts: its value, with its standard error and unit where it has them."""
+    """A recorded number: its value, with its unit and its standard error if it has them."""
 
     value: float
     unit: str = ""
     standard_error: float | None = None
 
     def __str__(self) -> str:
-        """Round to two digits of the standard error, or to three without one; counts stay whole."""
+        """Round to two digits of the standard error or, without it, to three; counts stay whole."""
         return f"{number_text(self.value, self.standard_error)} {self.unit}".strip()
 
     def to(self, other: "Number") -> tuple[float, float | None]:
-        """Return how far another one lies from it, and how many standard errors that is."""
+        """Return how far another number is from this one, and how many standard errors that is."""
         error = math.hypot(self.standard_error or 0, other.standard_error or 0)
         difference = other.value - self.value
         return difference, difference / error if error else None
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # As text, because a notebook may hold objects under a few types only; and quoted, because
-        # MyST reads what it shows as Python, in which 5,400 is a tuple. No line ends within it.
+        # It is text, because a notebook can hold objects only under a few types. It is quoted,
+        # because MyST reads what it shows as Python, where 5,400 is a tuple. No line breaks in it.
         text = repr(str(self).replace(" ", "\u00a0"))
         return {"text/plain": text, "application/json": json.dumps(asdict(self))}
 
@@ -69,9 +69,9 @@ class Number:
 def number(name: str, value: float, unit: str = "", standard_error: float | None = None) -> None:
     r"""Record a number of a notebook under a name, without showing it.
 
-    Signs and spaces of the name become underscores. A standard error that is missing is none. The
-    record is one of :func:`myst_nb.glue`, so that the prose may show it by the role
-    ``{glue:text}``. Runs are listed, swept and compared by their numbers.
+    Signs and spaces in the name become underscores. A missing value, such as NaN, counts as no
+    standard error. The number is recorded by :func:`myst_nb.glue`, so prose can show it with the
+    role ``{glue:text}``. Runs are listed, swept and compared by their numbers.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def number(name: str, value: float, unit: str = "", standard_error: float | None
     """
     name = re.sub(r"[^a-z0-9]+", "_", name.lower())
     _check_name("number", name)
-    # Twelve digits: those that follow hang on the processor.
+    # Twelve digits are kept: later ones depend on the processor.
     error = None if pd.isna(standard_error) else float(f"{standard_error:.12g}")
     plain = Number(float(f"{value:.12g}"), unit, error)
     for found in (plain.value, plain.standard_error or 0.0):
@@ -94,9 +94,9 @@ def _check_name(what: str, name: str) -> None:
 
 
 class Recorded(dict[str, pd.DataFrame]):
-    """A kept table under its label, such as `n = 50 000, recorded 2026-11-22`; or nothing.
+    """Kept tables by label, such as `n = 50 000, recorded 2026-11-22`; there may be none.
 
-    As the last expression of a cell, it says how the run is repeated.
+    As the last expression of a cell, it says how to repeat the runs.
     """
 
     def _repr_markdown_(self) -> str:
@@ -108,10 +108,10 @@ class Recorded(dict[str, pd.DataFrame]):
 def recorded(
     page: str, name: str, index: str | list[str] | None = None, edition: str = "*"
 ) -> Recorded:
-    """Read the tables that a page has recorded under a name: of an edition, or of all that did.
+    """Read the tables that a page has recorded under a name, in one edition or in all of them.
 
-    There is none until it is recorded for the first time. One that was changed by hand, or whose
-    recording was interrupted, is refused.
+    The result is empty until a table is recorded for the first time. A table that was changed by
+    hand, or whose recording was interrupted, is refused.
     """
     found = Recorded()
     for path in sorted(RECORDED.glob(f"{edition}/{page}/{name}.csv")):
@@ -121,15 +121,15 @@ def recorded(
         if run["tables"].get(name) != hashlib.sha256(text.encode()).hexdigest():
             again = f"`python -m lib record {path.parts[-3]}` again"
             raise InputError(f"{path} is not what was recorded: {again}")
-        # Empty cells alone are missing values: a level may be called None.
+        # Only empty cells are missing values: a level may be called None.
         table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
-        numbers = table.apply(pd.to_numeric, errors="coerce")  # also those of a column of both
+        numbers = table.apply(pd.to_numeric, errors="coerce")  # also among texts
         table = numbers.where(numbers.notna(), table).infer_objects()
         table = table if index is None else table.set_index(index)
         table.attrs = run
         label = f"recorded {run['date']}"
-        if "-p n_samples " in run["command"]:  # not what this notebook takes anyway
+        if "-p n_samples " in run["command"]:  # not the default of its notebook
             label = f"n = {number_text(run['parameters']['n_samples'])}, {label}"
-        # Where two editions would be called the same, the second one is named.
+        # If two editions would have the same label, that of the second one names it.
         found[f"{label}, {path.parts[-3]}" if label in found else label] = table
     return found

@@ -1,9 +1,9 @@
-"""Rendering: pages get their box, and Jupyter Book makes HTML of them.
+"""Rendering: pages get their box, and Jupyter Book turns them into HTML.
 
-What is rendered is staged in a folder of its own: executed notebooks and prose, beside the assets
-and settings of the book. So editions and runs do not get into each other's way. Links are resolved
-by the name of the page; what is not there becomes text: the page of a link, the glossary of a term,
-the bibliography of a citation.
+Executed notebooks and prose are staged in a folder of their own, beside the assets and settings of
+the book, so editions and runs do not get into each other's way. Links are resolved by the name of
+the page. A link becomes text if its page is missing, as does a term without a glossary or a
+citation without a bibliography.
 """
 
 import html
@@ -34,23 +34,23 @@ from lib.tables import number_text, typeset
 
 
 def _fence(text: str, least: int) -> str:
-    """Return more backticks than stand anywhere in a text, so that they enclose it."""
+    """Return backticks that can enclose a text: more than any run in it, and at least `least`."""
     return "`" * max([least, *(len(run) + 1 for run in re.findall("`+", text))])
 
 
 def code(text: str) -> str:
-    """Write a text as code in a line of Markdown, which nothing in it can end."""
+    """Write a text as code in a line of Markdown; nothing in the text can end the code."""
     fence, text = _fence(text, 1), " ".join(text.split())
     return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
 
 
 def fenced(text: str, kind: str) -> str:
-    """Write a text as a block of Markdown, which nothing in it can end."""
+    """Write a text as a fenced block of Markdown; nothing in the text can end the block."""
     fence = _fence(text, 3)
     return f"{fence}{kind}\n{text}\n{fence}"
 
 
-#: What is said with the words of a page, and with what a run gives; escaped where it is HTML.
+#: Templates of the texts on pages, filled with what a run gives; in HTML, values are escaped.
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(ROOT / "book" / "templates"),
     autoescape=jinja2.select_autoescape(["html"]),
@@ -60,16 +60,16 @@ TEMPLATES = jinja2.Environment(
 )
 TEMPLATES.filters |= {"source": as_source, "number": lambda one: Number(**one)}
 TEMPLATES.filters |= {"code": code, "fenced": fenced, "shell": shlex.join}
-# Of the words `python -m lib run NOTEBOOK -p name text …` the parameters; a text may hold any sign.
+# The parameters in `python -m lib run NOTEBOOK -p name text …`, whose texts may hold any sign.
 TEMPLATES.filters["typed"] = lambda command: [
     shlex.join(pair) for pair in zip(*(shlex.split(command)[at::3] for at in (6, 7)), strict=True)
 ]
 TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 
-#: Tag of a cell that is folded → what is written on it.
+#: Tag of a folded cell → the label that is shown on it.
 FOLDED = {"imports": "Imports", "checks": "Checks of the parameters"}
 
-#: Settings of a book with a part of the reference, or none: docstrings name what is on other pages.
+#: Settings of a book without the whole reference: its docstrings name objects on missing pages.
 SOME_NAMES = {"nitpick_ignore_regex": [["py:.*", ".*"]]}
 
 #: A link to a notebook or to prose: its text, the name of the page, and a figure or label on it.
@@ -82,17 +82,17 @@ class Site:
 
     staging: Path
     footer: str
-    title: str = ""  # that of the book, if not given
+    title: str = ""  # by default, that of the book
     searched: bool = True  # whether there is a search over these pages
     book: Book = BOOK
     pages: dict[str, str] = field(default_factory=dict)  # by file: Markdown, or a notebook as JSON
-    files: dict[str, bytes] = field(default_factory=dict)  # to be there beside the pages
+    files: dict[str, bytes] = field(default_factory=dict)  # by path, beside the pages
 
     def add(self, name: str, run: Run, made_by: str) -> None:
         """Add an executed page, with a box below its parameters, and the downloads of the box."""
         executed, parameters = read_notebook(run.output)
         text = "\n".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
-        if not re.search(r"^(#|=+$|-+$)", text, re.MULTILINE):  # or else no list could name it
+        if not re.search(r"^(#|=+$|-+$)", text, re.MULTILINE):  # else no list could name it
             executed.cells.insert(0, nbformat.v4.new_markdown_cell(f"# {run.page}", id="heading"))
         first = executed.cells[0]
         if run.title and first.cell_type == "markdown":
@@ -109,7 +109,7 @@ class Site:
             run=run,
             record=read_record(run.record),
             made_by=made_by,
-            repository=self.settings().get("repository"),  # of Jupyter Book: its url and branch
+            repository=self.settings().get("repository"),  # for Jupyter Book: url and branch
         )
         cell = nbformat.v4.new_markdown_cell(fenced(box, "{raw} html"), id="rerun")
         place = executed.cells.index(parameters) + 1 if parameters in executed.cells else 1
@@ -121,13 +121,13 @@ class Site:
         self.pages[f"{name}.ipynb"] = nbformat.writes(executed)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of the book, as `_config.yml` has them, for this staging."""
+        """Return the settings of the book in `_config.yml`, adapted to these pages."""
         text = (self.book.root / "_config.yml").read_text(encoding="utf-8")
         settings: dict[str, Any] = yaml.safe_load(text.replace("book/assets", "assets"))
         more = settings["sphinx"]["config"]
         more["html_extra_path"] = ["files"] if self.files else []
         title = self.title or settings["title"]
-        # The theme writes both into a page as they are.
+        # The theme writes both into a page without escaping them.
         footer, alt = map(html.escape, (self.footer, f"{title} - Home"))
         more["html_theme_options"] |= {"extra_footer": footer, "logo": {"alt_text": alt}}
         reference = {page.name for page in self.book.prose.glob("reference_*.md")}
@@ -137,10 +137,10 @@ class Site:
         return settings | {"title": title}
 
     def render(self, contents: Mapping[str, Any] | None = None) -> tuple[Path, list[str]]:
-        """Render the pages; return the folder of HTML, and the warnings, one sentence each.
+        """Render the pages; return the folder of HTML, and the warnings as one sentence each.
 
-        `contents` is what stands in `_toc.yml` otherwise: if not given, the pages as they were
-        added. Warnings are errors, but a page is rendered all the same.
+        `contents` is the content of `_toc.yml`; by default, it lists the pages in the order in
+        which they were added. Warnings count as errors, but all pages are rendered nevertheless.
         """
         root, *others = ({"file": str(PurePosixPath(name).with_suffix(""))} for name in self.pages)
         chapters = {"chapters": others} if others else {}
@@ -158,8 +158,8 @@ class Site:
             write_bytes(self.staging / name, content)
         print("rendering", file=sys.stderr, flush=True)
         options = ["build", "-n", "-W", "--keep-going", str(self.staging)]
-        # Trees of documents are garbage all at once: to look for it as often as usual is a fifth of
-        # the time.
+        # Trees of documents become garbage all at once: collecting it as often as usual takes a
+        # fifth of the time.
         main = "import gc; gc.set_threshold(50_000, 50, 1_000); import lib.book; "
         main += "from jupyter_book.cli.main import main; main()"
         ends: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True}
@@ -178,7 +178,7 @@ class Site:
         return rendered, [f"rendering: {line.strip()}" for line in warnings or lines[-15:]]
 
     def publish(self, output: Path, contents: Mapping[str, Any] | None = None) -> list[str]:
-        """Render the pages, and put them in place of a folder of earlier ones; return warnings."""
+        """Render the pages, replace a folder of earlier pages with them, and return warnings."""
         html, problems = self.render(contents)
         if (html / "index.html").is_file():
             # Renamed into place, so that no reader meets half a book.
@@ -188,7 +188,7 @@ class Site:
         return problems
 
     def _linked(self, name: str) -> str:
-        """Return the text of a page whose links and citations work among these pages."""
+        """Return the text of a page, with links and citations that work among these pages."""
         files = {Path(one).stem: one for one in self.pages}
 
         def resolved(link: re.Match[str]) -> str:

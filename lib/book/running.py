@@ -2,8 +2,8 @@
 
 A page is a pair of files: the executed notebook and its *run record* (JSON), which holds digests of
 all that went in, times, versions and the command that repeats the run. A page is up to date if
-every digest is still the same. A notebook that fails never replaces a good page: it is kept beside
-it as `<page>.failed.ipynb`.
+every digest is still the same. A notebook that fails never replaces a good page: it is kept
+beside the page, as `<page>.failed.ipynb`.
 """
 
 import contextlib
@@ -34,32 +34,32 @@ from lib.cache import versions
 from lib.errors import InputError, check, check_count, check_once
 from lib.files import atomic_write, digest, read_yaml, remove_left, writable, write_text
 
-#: Tables of `data` that measurements write, and prose pages read.
+#: Tables of `data` that measurements write and pages of prose read.
 MEASURED = ("scaling.csv", "speed.json", "training.csv")
 
 _MATPLOTLIB = "m.rcdefaults(); m.rcParams['backend'] = 'module://matplotlib_inline.backend_inline'"
 
-#: What kernels are told, so that they show the same to everyone, however their user has set up
-#: Python, IPython or Matplotlib; and that they say nothing of their own worries at their end.
+#: Options of all kernels. With them, a kernel shows the same to everyone, however a user has set up
+#: Python, IPython or Matplotlib, and it is silent about problems of its own when it ends.
 ALONE = ["--log-level=CRITICAL", "--InteractiveShellApp.exec_PYTHONSTARTUP=False"]
 ALONE += ["--HistoryManager.enabled=False"]
 ALONE += [f"--InteractiveShellApp.exec_lines=import matplotlib as m; {_MATPLOTLIB}; del m"]
 
 
-#: Set by an interrupt of this process; and the pages that its own threads have at work.
+#: An event that an interrupt of this process sets, and the pages that its threads are executing.
 _interrupted, _at_work = threading.Event(), set[Path]()
 
 
 class PageFailed(Exception):
-    """A notebook raised an error; the message says which page, which cell, and what."""
+    """A notebook raised an error; the message says which page, which cell and which error."""
 
 
 # --- Run records ------------------------------------------------------------------------------
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """Return the record of the last good run of a page, or None if there is no whole one."""
-    with contextlib.suppress(Exception):  # whatever is missing or damaged, another run mends it
+    """Return the record of the last good run of a page, or None if no intact one exists."""
+    with contextlib.suppress(Exception):  # another run mends what is missing or damaged
         record: dict[str, Any] = json.loads(path.read_bytes())
         if record.pop("seal") == _seal(record) and path.with_suffix(".ipynb").is_file():
             return record
@@ -67,7 +67,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
 
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Write a record with a digest of itself, so that a damaged one, or another file, is none."""
+    """Write a record with a digest of itself, by which a damaged one or another file is noticed."""
     write_text(path, json.dumps(record | {"seal": _seal(record)}, indent=1))
 
 
@@ -76,9 +76,9 @@ def _seal(record: dict[str, Any]) -> str:
 
 
 def why_stale(run: Run, but: Collection[str] = ()) -> str | None:
-    """Say why a page has to be run, such as `lib changed`, or None if it is up to date.
+    """Return why a page has to be run, such as `lib changed`, or None if it is up to date.
 
-    Changes of `but` do not count.
+    Changes of the inputs in `but` do not count.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _digests(run: Run) -> dict[str, str]:
     """Return the digests of all that goes into a page."""
     named = {f"file of {name}": _named(value, run, {}) for name, value in run.values.items()}
     data = run.book.root / "data"
-    # Kept tables change whenever an edition is recorded, and matter only to those who read them.
+    # Recording an edition changes kept tables, which matter only to notebooks that read them.
     reads_kept = b"recorded(" in run.notebook.read_bytes()
     return {
         "notebook": digest(run.notebook),
@@ -116,16 +116,16 @@ def _digests(run: Run) -> dict[str, str]:
 def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
     """Add the digests of all files, folders and modules that the texts in a value name.
 
-    What is named in a YAML file among them is, too. A folder in which one stands, or the page does,
-    holds all sorts of things, and does not count.
+    Names within a YAML file among them count, too. The current folder of the run and the folders
+    around it and around the page do not count, because they hold all sorts of things.
     """
     if isinstance(value, dict | list | tuple):
         for part in (*value, *(value.values() if isinstance(value, dict) else ())):
             _named(part, run, found)
     text = value if isinstance(value, str) else ""
-    module = text.partition(":")[0].partition(".")[0]  # or package, of `my_estimators:MyLearner`
+    module = text.partition(":")[0].partition(".")[0]  # or package, in `my_estimators:MyLearner`
     for name in filter(None, (text, *([module, f"{module}.py"] if ":" in text else []))):
-        # Any text may be asked for by `exists`, unlike Path's.
+        # `os.path.exists` accepts any text, unlike that of Path.
         if name in found or not os.path.exists(os.path.join(run.folder, name)):
             continue
         path = Path(run.folder, name).resolve()
@@ -133,7 +133,7 @@ def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
             continue
         found[name] = digest(path)
         if path.suffix in (".yml", ".yaml"):
-            with contextlib.suppress(InputError):  # the run says so
+            with contextlib.suppress(InputError):  # the run reports it
                 _named(read_yaml(path), run, found)
     return found
 
@@ -148,7 +148,7 @@ def run_page(run: Run) -> dict[str, Any]:
     """
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
-    # What goes in is noted before the run, so that a change during it counts as a change.
+    # Inputs are noted before the run, so that a change during the run counts as a change.
     record: dict[str, Any] = {
         "page": run.page,
         "notebook": run.notebook.stem,
@@ -170,7 +170,7 @@ def run_page(run: Run) -> dict[str, Any]:
                     numbers.append((mark.name, json.loads(number)))
             check_once("recorded number", (name for name, _ in numbers))
         except Exception as error:  # a cell's error, or a kernel that died
-            if _interrupted.is_set():  # of which kernels die
+            if _interrupted.is_set():  # which ends kernels
                 raise KeyboardInterrupt from None
             if beside.stat().st_size:
                 os.replace(beside, run.failed)
@@ -189,8 +189,8 @@ def run_page(run: Run) -> dict[str, Any]:
 
 
 def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any]) -> Any:
-    """Have papermill execute a notebook in a folder, writing it, and noting each cell it starts."""
-    # Heavy, and needed by nothing that only reads editions and records.
+    """Have papermill execute and write a notebook, in a folder; add started cells to `reached`."""
+    # These imports are heavy, and reading editions and records does not need them.
     import papermill
     from traitlets.config import Config
 
@@ -201,17 +201,17 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
     name = {"prefix": f".partial.{os.getpid()}.", "suffix": ".kernel"}
     with tempfile.TemporaryDirectory(**name, ignore_cleanup_errors=True) as sockets:
         settings = {"transport": "ipc", "connection_file": f"{sockets}/kernel.json"}
-        # Through files: kernels that start together can take each other's ports. With the names of
-        # the sockets, the folder must stay below 104 bytes, the least that a system allows.
+        # Kernels talk through files: those that start together can take each other's ports. With
+        # the names of the sockets, the folder must stay below 104 bytes, as some systems require.
         through_files = os.name == "posix" and len(os.fsencode(sockets)) < 90
         return papermill.execute_notebook(
             source,
-            re.sub("[{}]", r"\g<0>\g<0>", str(output)),  # else it would put parameters there
+            re.sub("[{}]", r"\g<0>\g<0>", str(output)),  # else it would fill in parameters
             kernel_name="python3",
             progress_bar=False,
             on_cell_start=lambda cell, cell_index: reached.append(cell),
             record_timing=False,
-            # For the client below papermill, whose own `cwd` would move this whole process.
+            # For the client below papermill: papermill's own `cwd` would move this whole process.
             resources={"metadata": {"path": str(folder)}},
             config=Config(KernelManager=settings if through_files else {}),
             extra_arguments=[*ALONE, f"--profile-dir={sockets}"],
@@ -224,7 +224,7 @@ def _code(cells: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
-    """Take from an executed notebook what differs from run to run; return its error streams."""
+    """Remove from a notebook what differs from one run to another; return its error streams."""
     streams = []
     for part in [executed, *executed.cells]:
         part.metadata.pop("papermill", None)
@@ -235,11 +235,11 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
         for output in (one for one in told if one.get("name") != "stderr"):
             last: Any = cell.outputs[-1] if cell.outputs else {}
             if output.get("name") == last.get("name") == "stdout":
-                last.text += output.text  # it comes in as many pieces as the time it took had it
+                last.text += output.text  # the number of its pieces depends on timing
             else:
                 cell.outputs.append(output)
             if title := output.get("metadata", {}).get("image/svg+xml", {}).get("title"):
-                # For the blind: what the figure of this run says, before what its kind shows.
+                # For blind readers: what the figure of this run says, then what such figures show.
                 image = cell.metadata.setdefault("mystnb", {}).setdefault("image", {})
                 image["alt"] = f"{title}. {image.get('alt', '')}".strip()
     return streams
@@ -249,18 +249,18 @@ def _settle(executed: NotebookNode) -> list[dict[str, Any]]:
 
 
 def execute(runs: Sequence[Run], workers: int | None = None) -> list[str]:
-    """Execute notebooks by workers of joblib, by default threads, and say which one is at work.
+    """Execute notebooks by `workers` of joblib, by default threads, and print their progress.
 
-    So many are at work at a time, by default one more than cores, or all workers of a cluster. One
-    sentence for each page that failed is returned. An interrupt, however often it comes, starts no
-    other page and ends every process that this one has started. If this process is killed, the
-    kernels notice and end themselves.
+    By default there is one worker more than there are cores, or all workers of a cluster. Returns
+    one sentence for each page that failed. After an interrupt, however often it comes, no other
+    page starts, and every process that this one has started is ended. If this process is killed,
+    the kernels notice and end themselves.
     """
-    # For light pages wait now and then, until their kernel has started or has answered.
+    # One more, because light pages sometimes wait until their kernel has started or answered.
     n_jobs = joblib.cpu_count() + 1 if workers is None else workers
     check_count("workers", n_jobs, least=1)
-    # Threads do, because the work is done by the kernels, which are processes. And no page is sent
-    # out before a worker is free, since nobody takes it back.
+    # Threads suffice, because the kernels do the work, and they are processes. No page is sent out
+    # before a worker is free, because it could not be taken back.
     work = joblib.Parallel(n_jobs, pre_dispatch=workers or "n_jobs", batch_size=1, prefer="threads")
     for run in runs:
         writable(run.output.parent)
@@ -271,12 +271,12 @@ def execute(runs: Sequence[Run], workers: int | None = None) -> list[str]:
             if signal.getsignal(one) is signal.default_int_handler:
                 usual = signal.signal(one, lambda *_: _interrupted.set())
                 at_the_end.callback(signal.signal, one, usual)
-        # In a thread, since in the main one Jupyter takes the signals to itself.
+        # In another thread: in the main thread, Jupyter would handle the signals itself.
         problems = beside.submit(work, sent)
-        while not problems.done() or _at_work:  # where joblib gives up, its threads do not
+        while not problems.done() or _at_work:  # if joblib gives up, its threads go on
             if _interrupted.wait(0.05):
-                work.timeout = 0  # from here on: nothing that is at work elsewhere is awaited
-                # In every round: a run may be about to start its kernel just now.
+                work.timeout = 0  # from here on, it does not wait for work elsewhere
+                # In every round, because a run may just be starting its kernel.
                 for process in psutil.Process().children(recursive=True):
                     with contextlib.suppress(psutil.NoSuchProcess):
                         process.kill()
@@ -286,7 +286,7 @@ def execute(runs: Sequence[Run], workers: int | None = None) -> list[str]:
 
 
 def _attempt(number: int, run: Run, of: int, asked: dict[str, str]) -> str | None:
-    """Execute a page, wherever this is; say so, and return what has failed."""
+    """Execute a page on any worker, print its progress, and return what failed, or None."""
     _at_work.add(run.output)
     try:
         if _interrupted.is_set():
@@ -294,8 +294,8 @@ def _attempt(number: int, run: Run, of: int, asked: dict[str, str]) -> str | Non
         click.echo(f"{run.page}: started, {number} of {of}", err=True)
         rule = f"{run.page}: workers must have the folder and the versions of who asks them"
         check(_installed() == asked, rule, dict(_installed().items() - asked.items()))
-        # Inherited by kernels. A page takes one core, since others run beside it: threads that wait
-        # for a core double the time. And no number depends on how many cores there are.
+        # Kernels inherit this. A page takes one core, because others run beside it, and threads
+        # that wait for a core double the time. Nor does any number depend on how many there are.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         record = run_page(run)
     except (InputError, PageFailed) as error:

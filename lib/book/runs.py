@@ -1,7 +1,7 @@
 """Runs of one's own become pages below `runs`: single ones, sweeps and comparisons.
 
-A run has a folder there, named by its notebook and what differs from the defaults. In it are the
-executed notebook, its run record and its page. `runs/index.html` lists them all.
+Each run has a folder there, named after its notebook and the values that differ from the defaults.
+It holds the executed notebook, its run record and its page. `runs/index.html` lists all runs.
 """
 
 import itertools
@@ -24,13 +24,13 @@ from lib.book.running import execute, read_record, why_stale
 from lib.errors import check, check_names
 from lib.files import file_lock, writable, write_bytes, write_text
 
-#: More runs than these in one sweep are a mistake rather than a plan.
+#: More runs than this in one sweep are a mistake rather than a plan.
 MOST_RUNS = 10_000
 
 
 def find_runs(book: Book) -> dict[str, dict[str, Any]]:
     """Return the records of all runs, by the name of their folder, the latest first."""
-    # One that is damaged is run again, when it is asked for.
+    # A damaged record is left out; its run is repeated when it is asked for.
     found = {}
     for path in book.runs.glob("*/*.json"):
         if record := read_record(path):
@@ -40,9 +40,9 @@ def find_runs(book: Book) -> dict[str, dict[str, Any]]:
 
 
 def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> list[str]:
-    """Render the page of a run, or texts of their own, and the list of all runs.
+    """Render the page of a run, or other `pages`, and the list of all runs.
 
-    `pages` are Markdown by the name of their folder. Returns the warnings of the renderer.
+    `pages` maps the name of a folder to the Markdown of its page. Returns the renderer's warnings.
     """
     with file_lock(book.runs / ".lock"):
         site = Site(book.runs / ".staging", "Runs of one's own.", searched=False, book=book)
@@ -56,17 +56,17 @@ def show(book: Book, run: Run | None = None, pages: Mapping[str, str] = {}) -> l
         if run:
             site.add(f"{run.page}/index", run, "a run of its own")
         html, problems = site.render()
-        # Pages go first and come last: where one is, all that it shows is there.
+        # Pages are removed first and written last, so that a page has all the files that it shows.
         for folder in shown:
             _begin(book.runs / folder)
-        if html.is_dir():  # or else the renderer has crashed
+        if html.is_dir():  # else the renderer has crashed
             for but in (shutil.ignore_patterns("*.html"), None):
                 shutil.copytree(html, book.runs, False, but, os.replace, dirs_exist_ok=True)
     return problems
 
 
 def _begin(folder: Path) -> None:
-    """Make a folder, and take away a page that would soon show what is not its own any more."""
+    """Make a folder, and remove the page in it, whose files are about to be replaced."""
     writable(folder)
     (folder / "index.html").unlink(missing_ok=True)
 
@@ -75,18 +75,18 @@ def _begin(folder: Path) -> None:
 
 
 def check_size(size: int) -> None:
-    """Refuse a sweep of more than `MOST_RUNS`."""
+    """Refuse a sweep of more than `MOST_RUNS` runs."""
     check(size <= MOST_RUNS, f"a sweep may have at most {MOST_RUNS:,} runs", size)
 
 
 def sweep(
     notebook: str, grid: Mapping[str, Sequence[str]], workers: int | None = None, book: Book = BOOK
 ) -> tuple[Path | None, list[str]]:
-    """Run a notebook with every combination of values, as they are typed; tabulate its numbers.
+    """Run a notebook with every combination of typed values, and tabulate its recorded numbers.
 
-    What is there already is not run again, and a run that fails stops no other. The folder that is
-    returned has a table of the recorded numbers, tidy, as CSV and as Parquet, and a page with a
-    figure of them. Problems are returned, too.
+    Runs that are up to date are not repeated, and a run that fails does not stop the others.
+    Returns a folder, or None if no number was recorded, and the problems. The folder has a tidy
+    table of the numbers, as CSV and as Parquet, and a page with a figure of them.
     """
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs a value at least", values)
@@ -94,21 +94,21 @@ def sweep(
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
         run = Run(source, values=dict(zip(grid, values, strict=True)), book=book, as_text=True)
-        runs[run.page] = run  # once, where two texts are one value
+        runs[run.page] = run  # once, if two texts mean one value
     problems = execute([run for run in runs.values() if why_stale(run)], workers)
     rows = []
     for record in (read_record(run.record) or {} for run in runs.values() if not why_stale(run)):
         pairs = ((name, record["parameters"][name]) for name in grid)
-        # A bool counts as a number in Python, and is none on an axis.
+        # Python counts a bool as a number, but it is none on an axis.
         given = {k: v if type(v) in (float, int) else run.parameters[k].typed(v) for k, v in pairs}
         rows += [{**given, "number": name, **found} for name, found in record["numbers"].items()]
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
     table = pd.DataFrame(rows)
-    # Parquet has one type a column: values of several, such as 5 and None, are texts.
+    # Parquet has one type per column: values of several types, such as 5 and None, become texts.
     mixed = [name for name in grid if len({*map(type, table[name])}) > 1]
     table = table.astype(dict.fromkeys(mixed, str))
-    # A sign that nobody types tells the + of a value from those between values: by a digest.
+    # A sign that nobody types marks a + within a value. It gives the folder another digest.
     plain = {name: [one.replace("+", "+\0") for one in values] for name, values in grid.items()}
     words = (f"{name}={'+'.join(values)}" for name, values in plain.items())
     where = book.runs / folder_name("sweep", run.called, *words)
@@ -125,9 +125,9 @@ def sweep(
 def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     """Draw recorded numbers against the first parameter that has several values and is no seed.
 
-    `table` has the columns that :func:`sweep` writes. Seeds are averaged over, and an interval of
-    95 % is that of their mean, by Student's t; where runs do not differ, it is that of their own
-    standard error. If nothing but seeds differs, each of them is a point.
+    `table` has the columns that :func:`sweep` writes. Numbers are averaged over seeds, with a 95 %
+    interval of their mean by Student's t. Where runs do not differ, the interval is that of their
+    own standard error. If nothing but seeds differs, each seed is a point.
     """
     several = [name for name in swept if len({*map(str, table[name])}) > 1] or swept[:1]
     x, *others = [name for name in several if not name.endswith("seed")] or several
@@ -144,9 +144,9 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
     numeric = pd.api.types.is_numeric_dtype(drawn[x])
     shape: Callable[..., plots.Drawing] = plots.lines if numeric else plots.intervals
     options: dict[str, Any] = {"columns": 1 if drawn["panel"].nunique() <= 4 else 2}
-    if numeric:  # of which none leads from one seed to the next
+    if numeric:  # but no line leads from one seed to the next
         options["look"] = {"marker": "o"} | ({"linestyle": ""} if x.endswith("seed") else {})
-    else:  # beside a long text would be no room
+    else:  # a long text would leave no room
         drawn[x] = [s if len(s) < 40 else f"{s[:24]} … {s[-12:]}" for s in map(str, drawn[x])]
     return shape(drawn, x, f"Recorded numbers by {x}", shared=False, **options)
 
@@ -155,12 +155,12 @@ def curves(table: pd.DataFrame, swept: Sequence[str]) -> plots.Drawing:
 
 
 def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
-    """Make a page of two runs or more: what differs between them, in and out, and their figures.
+    """Make a page on two or more runs: how their inputs and numbers differ, and their figures.
 
-    `names` are those of folders in `runs`. Differences are those from the first run, also in
-    standard errors, as of independent runs. Returns the folder of the page, and problems.
+    `names` are names of folders in `runs`. Differences are those from the first run, also in
+    standard errors, as for independent runs. Returns the folder of the page, and the problems.
     """
-    # A path to somewhere else is kept whole, and so is the name of no run.
+    # A path to somewhere else is kept whole, so that it is not the name of any run.
     own = {path: path.parent.resolve() == book.runs.resolve() for path in map(Path, names)}
     told = (one.name if at or one.parent == Path() else str(one) for one, at in own.items())
     names = list(dict.fromkeys(told))
@@ -168,7 +168,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     records = find_runs(book)
     check_names("run", names, records)
     runs = [records[name] for name in names]
-    # Commas in their names part words, too.
+    # Commas within the names separate words, too.
     where = book.runs / folder_name("comparison", *",".join(names).split(","))
     figures: dict[str, list[Any]] = {}
     _begin(where)
@@ -179,7 +179,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
             data = {k: v for one in cell.get("outputs", []) for k, v in one.get("data", {}).items()}
             svg, png = (data.get(kind, "") for kind in ("image/svg+xml", "image/png"))
             if "figure" in about and (svg or png):
-                figure = about.figure.get("name", cell.id)  # none where it makes several pages
+                figure = about.figure.get("name", cell.id)  # no name if it makes several pages
                 file = f"{figure}-{place}.{'svg' if svg else 'png'}"
                 write_bytes(where / file, svg.encode() or b64decode(png))
                 figures.setdefault(figure, []).append((place, file, about))

@@ -1,7 +1,7 @@
-"""Do the oracles agree? What the error tests of the book ask of tasks and worlds.
+"""Check whether the oracles agree on tasks and worlds, for the error tests of the book.
 
-Every published truth has two oracles: labels and :mod:`lib.ccr.reader`, exact quantities and
-:mod:`lib.ccr.brute_force`, both sides of the composition theorem.
+Every published truth has two oracles: the labels and :mod:`lib.ccr.reader`, the exact quantities
+and :mod:`lib.ccr.brute_force`, and the two sides of the composition theorem.
 """
 
 import itertools
@@ -23,10 +23,10 @@ from lib.files import read_yaml
 
 
 def disagreements(tasks: Tasks) -> pd.DataFrame:
-    """Return the prompts that the reader answers unlike the label, with its answer as `read`."""
+    """Return the prompts whose label the reader contradicts, with the reader's answer as `read`."""
     rows = []
-    for task in map(replace, tasks.tasks):  # copies: what is computed of them goes with them
-        # Sample by sample, because the reader remembers the rules of a few contexts only.
+    for task in map(replace, tasks.tasks):  # copies, whose computed values are freed with them
+        # Sample by sample, because the reader remembers the rules of only a few contexts.
         for prompt in sorted(Tasks([task]).prompts(), key=lambda prompt: prompt["sample"]):
             answer = read(prompt["context"], prompt["text"], task.story.theme)
             if answer != task.labels[prompt["question"], prompt["sample"]]:
@@ -37,9 +37,9 @@ def disagreements(tasks: Tasks) -> pd.DataFrame:
 def largest_errors(world: World) -> dict[str, float]:
     """Return how far the exact quantities, and the composition theorem, are from enumeration.
 
-    The largest difference in any quantity of any pair is `exact`; `composition` is that of the
-    global PNS and a product along a path, all from :mod:`lib.ccr.brute_force`, which does not know
-    the theorem.
+    `exact` is the largest difference in any quantity of any pair. `composition` is the largest
+    difference between the global PNS and the product along a path, both from
+    :mod:`lib.ccr.brute_force`, which does not know the theorem.
     """
     enumerated = enumerated_quantities(world)
     difference = (exact_quantities(world) - enumerated).abs().to_numpy().max()
@@ -50,7 +50,7 @@ def largest_errors(world: World) -> dict[str, float]:
 
 
 def golden_quantities() -> pd.DataFrame:
-    """Find every PNS of the golden worlds, and every product that is a global one, twice."""
+    """Return each PNS of the golden worlds, and each product for a global PNS, by both oracles."""
     rows = {}
     for name, one in read_yaml(ROOT / "data" / "golden_worlds.yml").items():
         world = World(Chain(**one["chain"]), one["operators"], one["probabilities"])
@@ -67,16 +67,16 @@ def convergence(
 ) -> pd.DataFrame:
     r"""Compare the error of estimates of the global PNS with what chance explains.
 
-    An estimate from n samples, the share in which the cause decides the effect, is a mean of n
-    Bernoulli variables. Over R repetitions
+    An estimate from n samples is the share of them in which the cause decides the effect, and so a
+    mean of n Bernoulli variables. Over R repetitions
 
     .. math::
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
         \cdot \frac{\chi^2_R}{R}},
 
-    which gives the band, left with a probability of one minus `confidence`. By `n`, one of `sizes`:
-    `error`, the root mean squared error of the estimates; `expected`, without the last factor; and
-    `low` and `high`, the band.
+    which gives the band; chance leaves it with a probability of one minus `confidence`. There is a
+    row for each `n` in `sizes`. `error` is the root mean squared error of the estimates, `expected`
+    is the formula without its last factor, and `low` and `high` are the band.
     """
     for number in (*sizes, repetitions):
         check_count("a size, or number of repetitions,", number, least=1)

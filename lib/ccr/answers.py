@@ -1,11 +1,11 @@
 """Answers: what a reasoner says to the prompts of a set of tasks.
 
-Everywhere in this book the answers to a set of tasks are a list of grids, one a task, of whole
-numbers by question and sample: 1 for yes, 0 for no, 2 for "cannot be known" where facts are
-withheld, and :data:`UNPARSEABLE` for words that say none of these. What stands at a prompt that was
-not asked does not matter.
+Everywhere in this book, the answers to a set of tasks are a list with one grid per task. A grid
+holds a whole number for each question and sample: 1 for yes, 0 for no, 2 for "cannot be known"
+where facts are withheld, and :data:`UNPARSEABLE` for a text that gives none of these answers, or
+several. The values at prompts that were not asked do not matter.
 
-Prompts leave, and answers come back, as plain lines of JSON, known by their ids::
+Prompts are written and answers are read as plain lines of JSON, matched by their ids::
 
     {"id": "0-17-4", "prompt": "A group of friends …"}
     {"id": "0-17-4", "answer": "Yes, because …"}
@@ -25,11 +25,11 @@ from lib.ccr.tasks import Prompt, Tasks
 from lib.errors import InputError, check, first_problem
 from lib.files import AnyPath, atomic_write, reading
 
-#: The answer of a text that gives none of the answers, or several.
+#: The answer that stands for a text with none of the answers, or with several.
 UNPARSEABLE = -1
 
 _MARKS = re.compile(r"[#*_`\"'“”‘’]+")
-# "No doubt she is" and "Yes or no?" begin with the word and do not give it as the answer.
+# "No doubt she is" and "Yes or no?" begin with such a word but do not answer with it.
 _SAID = "(?:it (?=c))?(yes|no|cannot be known)"
 _FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
 _LAST = re.compile(rf"(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?{_SAID}[.!]?", re.IGNORECASE)
@@ -41,11 +41,11 @@ class _Line(BaseModel):
 
 
 def parse(text: str) -> int:
-    r"""Read the answer from the words of a reasoner, its number among `ANSWERS`, or `UNPARSEABLE`.
+    r"""Return the number in `ANSWERS` of the answer that a text gives, or `UNPARSEABLE`.
 
-    A text answers with its first word, if punctuation, *because*, *since* or the end of a line
-    follows it, or with a last line such as *Answer: no*. Case and marks of Markdown do not matter.
-    All else is unparseable: a guess would be credit, or blame, that a model did not earn.
+    The answer is at the beginning of the text, followed by punctuation, *because*, *since* or the
+    end of a line, or in a last line such as *Answer: no*. Case and Markdown marks do not matter.
+    Other texts are unparseable: a guess would give a model credit, or blame, that it did not earn.
 
     Examples
     --------
@@ -76,13 +76,13 @@ def answer_text(prompt: Prompt) -> str:
 
 
 def write_prompts(tasks: Tasks, path: AnyPath) -> Path:
-    """Write one line of JSON a prompt, with its `id` and `prompt`, and without its answer."""
+    """Write one line of JSON per prompt, with its `id` and `prompt` but without its answer."""
     lines = ({"id": prompt["id"], "prompt": prompt_text(prompt)} for prompt in tasks.prompts())
     return _write_lines(lines, path)
 
 
 def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: AnyPath) -> Path:
-    """Write one line of JSON a prompt, with its `id` and `answer`; the unparseable one is empty."""
+    """Write one line of JSON per prompt, with `id` and `answer`; unparseable answers are empty."""
     words = dict(enumerate(ANSWERS)) | {UNPARSEABLE: ""}
     grids = list(zip(tasks.tasks, checked(tasks, answers), strict=True))
     times = max(grid.shape[1] // task.n_samples for task, grid in grids)
@@ -111,9 +111,9 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
 
 
 def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "one") -> list[np.ndarray]:
-    r"""Read pairs of a prompt's id and the words said to it as answers, one to every prompt.
+    r"""Turn pairs of a prompt's id and a reply to it into answers, exactly one to every prompt.
 
-    Errors begin with the `source`, such as the name of a file.
+    Error messages begin with `source`, such as the name of a file.
 
     Examples
     --------
@@ -139,15 +139,15 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "one") 
     for name, words in said:
         task, sample, question = map(int, name.split("-"))
         grids[task][question, sample] = parse(words or "")  # some models return None
-    for one in tasks.tasks:  # where every fact is told, two answers are offered
+    for one in tasks.tasks:  # where every fact is told, only yes and no are offered
         grids[one.number][grids[one.number] >= len(one.answers)] = UNPARSEABLE
     return list(grids.values())
 
 
 def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return answers as they are; refuse what is not one grid a task of 2, 1, 0 and -1.
+    """Return answers as arrays; refuse what is not one grid per task of 2, 1, 0 and -1.
 
-    Several answers to each prompt stand one behind another, as further samples.
+    A grid may hold several rounds of answers: each further round follows as more samples.
     """
     grids = [np.asarray(grid) for grid in answers]
     n = len(tasks.tasks)

@@ -1,15 +1,15 @@
 r"""The second oracle of the exact quantities: every state of the noise, one by one.
 
 In each of the :math:`2^n` states of n nodes, all that happens and all that would have happened is
-determined, so every quantity is a sum of probabilities of states, straight from its definition:
+determined. So every quantity is a sum of probabilities of states, straight from its definition:
 
 .. math::
     \mathrm{PNS} = P(y_x \land \lnot y_{\lnot x}), \quad
     \mathrm{PN} = P(\lnot y_{\lnot x} \mid x \land y), \quad
     \mathrm{PS} = P(y_x \mid \lnot x \land \lnot y).
 
-Neither monotonicity nor the absence of confounding is used, nor any code of
-:mod:`lib.ccr.exact` or :class:`lib.ccr.worlds.World`, whose fields alone are read.
+Neither monotonicity nor the absence of confounding is used, nor any code of :mod:`lib.ccr.exact` or
+:class:`lib.ccr.worlds.World`; only the fields of a world are read.
 """
 
 import itertools
@@ -22,7 +22,7 @@ import pandas as pd
 from lib.ccr.worlds import World
 from lib.errors import check
 
-#: Above this the states take too much memory: 2^20 states of 20 nodes are 160 MiB a table.
+#: With more nodes, states take too much memory: the 2^20 states of 20 nodes are 160 MiB a table.
 MOST_NODES = 20
 
 
@@ -44,11 +44,11 @@ def enumerated_quantities(world: World) -> pd.DataFrame:
 def defined(
     x: np.ndarray, y: np.ndarray, y1: np.ndarray, y0: np.ndarray, n: Callable[..., Any], of: Any = 1
 ) -> dict[str, Any]:
-    r"""Return every quantity of a pair by its definition, from what is true of each case.
+    r"""Return every quantity of a pair by its definition, from what is true in each case.
 
-    That is cause and effect as they are, `x` and `y`, and the effect as it would be with the cause
-    made true, `y1`, or false, `y0`. The weight of an event, such as the number of its cases, is
-    `n`, and that of all cases is `of`.
+    `x` and `y` are the cause and the effect as they are; `y1` and `y0` are the effect as it would
+    be if the cause were made true and false. The function `n` returns the weight of an event, such
+    as the number of its cases; `of` is the weight of all cases.
     """
     return {
         "P(y | x)": n(x & y) / n(x),
@@ -67,7 +67,7 @@ def _outcome(world: World, states: np.ndarray, do: dict[int, int]) -> np.ndarray
     outcome, graph = states.copy(), world.chain.graph
     for node in sorted(graph):
         inputs = outcome[:, [node, *graph.predecessors(node)]]
-        # Of zeros and ones, "and" is the least and "or" the greatest.
+        # Among zeros and ones, "and" is the least and "or" the greatest.
         by_rule = inputs.min(axis=1) if world.operators[node] == "and" else inputs.max(axis=1)
         outcome[:, node] = do.get(node, by_rule)
     return outcome

@@ -1,15 +1,15 @@
-r"""Models of CLadder [1]_: their quantities found twice, beside those that were published.
+r"""Models of CLadder [1]_: their quantities, computed in two ways, beside the published ones.
 
-A model is a small causal graph of variables that are 0 or 1, each with a table of the chances
-:math:`P(V = 1 \mid \mathrm{pa}(V))` and a noise of its own. The effects of X on Y are, with
-:math:`M_x` for all other variables as they would be under x,
+A model is a small causal graph of variables that are 0 or 1. Each has its own noise and a table of
+the chances :math:`P(V = 1 \mid \mathrm{pa}(V))`. If :math:`M_x` stands for all other variables as
+they would be under x, the effects of X on Y are
 
 .. math::
     \mathrm{ATE} = E[Y_1 - Y_0], \quad \mathrm{ETT} = E[Y_1 - Y_0 \mid X = 1], \quad
     \mathrm{NDE} = E[Y_{1, M_0} - Y_0], \quad \mathrm{NIE} = E[Y_{0, M_1} - Y_0].
 
-:func:`enumerated` runs a model in every state of its noise, :func:`contracted` sums a product of
-its tables. They share no code, save that both read the tables of a :class:`Model`.
+:func:`enumerated` runs a model in every state of its noise, while :func:`contracted` sums a product
+of its tables. They share no code, but both read the tables of a :class:`Model`.
 
 References
 ----------
@@ -26,22 +26,22 @@ import pandas as pd
 
 from lib import ROOT
 
-#: The published file; the README beside it says whose it is.
+#: The published file; the README beside it names its authors.
 MODELS = ROOT / "data" / "cladder" / "models.json"
 
-#: Values that are further apart than this differ by more than rounding.
+#: Values further apart than this differ by more than rounding.
 ROUNDING = 1e-9
 
 
 class Model(NamedTuple):
-    """A model: of each variable, parents before children, the parents and the table."""
+    """A model: the parents and the table of each variable, listed with parents before children."""
 
     about: dict[str, str | int]
     tables: dict[str, tuple[list[str], np.ndarray]]
     published: dict[str, float]
 
     def without(self, cause: str, effect: str) -> "Model":
-        """Return the model without an arrow: a coin as frequent as the cause takes its place."""
+        """Return the model without an arrow: a coin with the cause's chance replaces the cause."""
         (parents, table), p = self.tables[effect], self.published[f"P({cause}=1)"]
         table = np.average(table, parents.index(cause), [1 - p, p])
         others = [parent for parent in parents if parent != cause]
@@ -49,7 +49,7 @@ class Model(NamedTuple):
 
 
 def published_models() -> list[Model]:
-    """Read the 396 models of its `data/test-model-meta.json`, with what was published for each.
+    """Read the 396 models of CLadder's `data/test-model-meta.json`, with the published values.
 
     Examples
     --------
@@ -64,17 +64,17 @@ def _model(one: dict[str, Any]) -> Model:
     tables = {}
     for name, chances in one["params"].items():
         variable, *parents = re.findall(r"[VXY]\d?", name)
-        # Some chances without parents stand in a list of their own.
+        # Some chances of variables without parents are wrapped in a list.
         tables[variable] = parents, np.reshape(chances, [2] * len(parents)).astype(float)
     published = {name.removesuffix("(Y | X)"): value for name, value in one["groundtruth"].items()}
     return Model({k: v for k, v in one.items() if isinstance(v, str | int)}, tables, published)
 
 
 def enumerated(model: Model) -> dict[str, float]:
-    r"""Run a model in every state of its noise, seen, done and imagined, and add up chances.
+    r"""Add up chances over all states of the noise, in the worlds seen, done and imagined.
 
-    The noise of each variable is uniform, :math:`V := [U_V < P(V = 1 \mid \mathrm{pa}(V))]`, and
-    where it lies between two entries of the table is all that matters.
+    The noise of each variable is uniform, :math:`V := [U_V < P(V = 1 \mid \mathrm{pa}(V))]`. All
+    that matters is between which two entries of the table it lies.
     """
     edges = [np.unique([0, *table.flat, 1]) for _, table in model.tables.values()]
     noise = np.meshgrid(*(one[:-1] for one in edges), indexing="ij")
@@ -104,14 +104,14 @@ def enumerated(model: Model) -> dict[str, float]:
 
 
 def contracted(model: Model) -> dict[str, float]:
-    r"""Sum the product of a model's tables, in which Y may read another X than the others do.
+    r"""Sum the product of a model's tables, where Y may read another X than the other variables.
 
     .. math::
         P_{x, x'}(W, y) = P(W \mid \mathrm{pa}(X)) \; P(y \mid \mathrm{pa}(Y))\big|_{X = x}
         \prod_{M \ne X, Y} P(m \mid \mathrm{pa}(M))\big|_{X = x'}, \text{ summed over the } M.
 
-    With :math:`W = x = x'` it is what is seen. Summed over W, it is the truncated factorisation
-    and, for :math:`x \ne x'`, the mediation formula.
+    With :math:`W = x = x'` this is the observed distribution. Summed over W, it is the truncated
+    factorisation and, for :math:`x \ne x'`, the mediation formula.
     """
     axis = {v: i for i, v in enumerate(model.tables)}
     by_y, by_others = len(axis), len(axis) + 1
@@ -133,9 +133,9 @@ def contracted(model: Model) -> dict[str, float]:
 
 
 def audit(models: list[Model]) -> pd.DataFrame:
-    """Set beside each published value what both oracles find: one row a model and quantity.
+    """Compare each published value with those of both oracles, a row per model and quantity.
 
-    The published value is `wrong` if the three differ by more than rounding.
+    The published value is `wrong` if the three values differ by more than rounding.
     """
     parts = []
     for model in models:

@@ -44,9 +44,9 @@ NEVER, FOLLOWS, ALWAYS = range(3)
 def responses(world: World, component: int) -> tuple[float, float, float]:
     """Return the probabilities that a component's sink is never true, follows, or is always true.
 
-    With the source given, the other nodes of a component form a path, of which a wheel's sink also
-    sees the first node. The joint distribution of the responses of the first and of the current
-    node is carried along the path: time linear in the size of the component.
+    With the source given, the other nodes of a component form a path; a wheel's sink also sees the
+    first node of this path. The joint distribution of the responses of the first and of the current
+    node is carried along the path, which takes time linear in the size of the component.
     """
     chain = world.chain
     first, last = chain.cut_tree[component], chain.cut_tree[component + 1]
@@ -59,7 +59,7 @@ def responses(world: World, component: int) -> tuple[float, float, float]:
                 ends = (begin if node > first + 1 else response, response)
                 moved[ends] = moved.get(ends, 0.0) + part
         path = moved
-    # The sink hears the source, the end of the path and, of a wheel, its beginning.
+    # The sink hears the source, the end of the path and, in a wheel, its beginning.
     heard = [((FOLLOWS, *(ends if hub else ends[1:])), weight) for ends, weight in path.items()]
     return _response(world, last, heard)
 
@@ -68,7 +68,7 @@ def _response(
     world: World, node: int, causes: list[tuple[tuple[int, ...], float]]
 ) -> tuple[float, float, float]:
     """Return how likely each response of a node is, given how likely those of its causes are."""
-    # "And" is the least of noise and causes, "or" the greatest; noise is never or always.
+    # "And" is the least of noise and causes, "or" the greatest; noise itself is never or always.
     p = world.probabilities[node]
     found = [0.0, 0.0, 0.0]
     for combination, weight in causes:
@@ -93,10 +93,11 @@ def exact_quantities(world: World) -> pd.DataFrame:
     """
     nodes = np.array(world.chain.cut_tree)
     k = len(nodes)
-    # Of node j to node i, by position in the cut tree; a node follows itself.
+    # Entry [i, j] is about the response of node j to node i, by position in the cut tree; a node
+    # follows itself.
     follows, always = np.ones((k, k)), np.zeros((k, k))
-    # The odds always : follows and never : follows are carried along too, since all three
-    # may be too small for a number at the end of a long chain, and PN and PS are not.
+    # The odds always : follows and never : follows are carried along too: at the end of a long
+    # chain, all three probabilities may be too small for a float, while PN and PS are not.
     always_odds, never_odds = np.zeros((k, k)), np.zeros((k, k))
     with np.errstate(divide="ignore", over="ignore"):
         for j in range(1, k):

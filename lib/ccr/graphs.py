@@ -1,12 +1,12 @@
 """Causal graphs in which effects compose: chains of biconnected components.
 
 A graph of CCR.GB is a chain of *biconnected components* (BCCs): parts that stay connected when any
-one node is taken out. Neighbours share one node, a *cutpoint*: all that the first part of the chain
-does to the last goes through it. Root, cutpoints and leaf, in order, span the *commutative cut
+one node is removed. Neighbours share one node, a *cutpoint*; every effect of the chain before it on
+the chain after it passes through it. Root, cutpoints and leaf, in order, span the *commutative cut
 tree* (CCT), in which every path from root to leaf composes to the same effect. A component is
 
 - a *cycle*: 0 → 1 → … → n-1 and 0 → n-1;
-- a *wheel*: a hub 0 with an edge to every other node, and those as a cycle,
+- a *wheel*: a hub 0 with an edge to every other node, and the other nodes as a cycle,
   1 → 2 → … → n-1 and 1 → n-1;
 - a *bridge*: two nodes and their edge.
 """
@@ -20,7 +20,7 @@ import networkx as nx
 
 from lib.errors import check, check_count, check_names
 
-#: The kinds of component; two nodes make a bridge, whichever is asked for.
+#: The kinds of component; two nodes make a bridge, whichever kind is asked for.
 KINDS = ("cycle", "wheel")
 
 
@@ -28,8 +28,8 @@ KINDS = ("cycle", "wheel")
 class Chain:
     """A chain of biconnected components, its nodes numbered in topological order.
 
-    Of each component, `n_per_bcc` is the number of nodes, at least 2, cutpoints counted in both,
-    and `bcc_types` the kind; one word stands for all.
+    `n_per_bcc` lists the number of nodes of each component, at least 2; a cutpoint counts in both
+    its components. `bcc_types` lists the kind of each component; a single word stands for all.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Chain:
     bcc_types: str | Sequence[str] = "cycle"
 
     def __post_init__(self) -> None:
-        # What has an order: two sets that are equal need not have the same.
+        # Only ordered collections: two equal sets may iterate in different orders.
         sizes = tuple(self.n_per_bcc) if hasattr(self.n_per_bcc, "__getitem__") else ()
         check(len(sizes) > 0, "n_per_bcc must list the nodes of each component", self.n_per_bcc)
         for size in sizes:
@@ -63,7 +63,7 @@ class Chain:
 
     @property
     def n_nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return self.cut_tree[-1] + 1
 
     @property
@@ -100,7 +100,7 @@ class Chain:
     def compositions(self) -> Iterator[tuple[int, ...]]:
         """Yield the cut tree's paths from root to leaf through other nodes, shortest first.
 
-        Of k components there are 2^(k-1) - 1.
+        A chain of k components has 2^(k-1) - 1 of them.
         """
         root, *between, leaf = self.cut_tree
         for length in range(1, len(between) + 1):

@@ -1,20 +1,21 @@
 r"""The benchmark as a task of Inspect, so that any model that Inspect reaches can take it.
 
-Inspect (UK AI Security Institute 2024, https://inspect.aisi.org.uk) asks the model, and logs it::
+Inspect (UK AI Security Institute 2024, https://inspect.aisi.org.uk) asks the model and logs it::
 
     inspect eval causal_benchmark_book/ccr --model openai/gpt-4o \
         -T theme=flu_vaccine -T 'n_per_bcc=[4,4,4]' -T n_tasks=5 -T n_samples=100 -T seed=0
 
-The task itself is in ``causal_benchmark_book``, the package by whose name Inspect finds it; here is
-what it is made of. ``-T`` takes every parameter of `lib.ccr.generate`. Inspect itself reports the
-accuracy on every rung and the rate of unparseable answers. All other scores are computed from the
-log, because they need all answers of a task together::
+The task itself is in the package ``causal_benchmark_book``, by whose name Inspect finds it. This
+module holds its parts. ``-T`` takes every parameter of `lib.ccr.generate`. Inspect itself reports
+the accuracy on every rung and the rate of unparseable answers. All other scores are computed from
+the log, because they need all answers of a task together::
 
     tasks, answers = from_log("logs/….eval")
     Scores(tasks, answers).table
 
-With ``--epochs 3`` each prompt is asked three times and its scores are averaged. To ask less, lower
-`n_tasks` or `n_samples`: Inspect's own ``--limit`` breaks the pairs that quantities are made of.
+With ``--epochs 3`` each prompt is asked three times and its scores are averaged. To ask fewer
+prompts, lower `n_tasks` or `n_samples`: Inspect's own ``--limit`` breaks up the pairs of prompts
+from which quantities are estimated.
 """
 
 from collections.abc import Iterator
@@ -31,9 +32,9 @@ from lib.files import AnyPath, reading
 
 
 def samples(tasks: Tasks) -> Iterator[dataset.Sample]:
-    """Yield every prompt as a sample of Inspect, with its place and the rungs that it is on.
+    """Yield every prompt as a sample of Inspect, with its task, sample, question and rungs.
 
-    With facts withheld, that is its kind.
+    Where facts are withheld, its only rung is its kind of question.
     """
     on = {one.number: (rungs(one), len(one.answers)) for one in tasks.tasks}
     for prompt in tasks.prompts():
@@ -55,7 +56,7 @@ def per_rung() -> scorer.Metric:
     """Report the accuracy on every rung, and the rate of unparseable answers."""
 
     def compute(scores: list[scorer.SampleScore]) -> dict[str, float]:
-        # On a rung, of the samples that are on it.
+        # The mean of a rung is over the samples on it: the others have no value there.
         return dict(pd.DataFrame([one.score.value for one in scores]).mean().to_dict())
 
     return compute
@@ -70,7 +71,7 @@ def yes_or_no() -> scorer.Scorer:
         right = float(parse(said) == parse(target.text))
         # Numbers, not words: Inspect averages them over epochs.
         value = dict.fromkeys(state.metadata["rungs"], right)
-        # As in `matched`: an answer that was not offered is none.
+        # As in `matched`, an answer that was not offered counts as none.
         value["unparseable"] = float(parse(said) not in range(state.metadata["answers"]))
         return scorer.Score(value=value, answer=said)
 
@@ -78,10 +79,10 @@ def yes_or_no() -> scorer.Scorer:
 
 
 def from_log(path: AnyPath) -> tuple[Tasks, list[np.ndarray]]:
-    """Read what a model was asked, and what it answered, from a log of the task.
+    """Read the tasks that a model was given, and its answers, from a log of the Inspect task.
 
-    The tasks are generated again from the parameters in the log; each prompt must be, word for
-    word, what the model was given, and answered once in every epoch.
+    The tasks are generated again from the parameters in the log. Each prompt must match, word for
+    word, what the model was given, and must be answered once in every epoch.
     """
     with reading(path):
         found = log.read_eval_log(str(path))

@@ -1,8 +1,7 @@
-"""Items: single questions by index, for those who train or evaluate on a stream of them.
+"""Items: single questions by index, for training or evaluation on a stream of them.
 
-An item is one prompt about one sample of one world. Its address is a seed, an index and a
-difficulty: the same item comes out whether others are drawn or not, so that a stream has no end and
-needs no storage.
+An item is one prompt about one sample of one world. A seed, an index and a difficulty determine it,
+whichever other items are drawn, so a stream of items has no end and needs no storage.
 """
 
 from dataclasses import fields
@@ -14,26 +13,27 @@ from lib.ccr.tasks import Prompt, Setting, generate
 from lib.ccr.theme import Draw
 from lib.errors import check, check_count, check_known, check_names
 
-#: From easy to hard: components of the chain, nodes of each, the share of facts not told.
+#: Levels from easy to hard: the number of components, the number of nodes of each, and the share of
+#: facts that are not told.
 LEVELS = {"components": [1, 2, 3, 4], "nodes": [2, 3, 4], "withheld": [0.0, 0.15, 0.3, 0.45]}
 
 
 def item(
     index: int, theme: str = "candy_party", components: int = 3, nodes: int = 3, **setting: Any
 ) -> Prompt:
-    """Return one of the prompts of a world, always the same for its index, seed and difficulty.
+    """Return one prompt of a world, always the same for an index, a seed and a difficulty.
 
-    A chain of so many `components`, with so many `nodes` each, is drawn and told; then the answer,
-    the kind of question, and the question, each evenly among those that occur. So who always says
-    the same is right about as often as by chance. `setting` takes the `seed`, which share of the
-    facts is `withheld`, and other parameters of the :class:`~lib.ccr.tasks.Setting`, but for its
-    `n_per_bcc` and `n_samples`.
+    A world on a chain of so many `components`, with so many `nodes` each, is drawn and told. Then
+    the answer, the kind of question and the question are drawn in turn, each evenly among those
+    that occur, so a model that always gives the same answer is right about as often as by chance.
+    `setting` takes the `seed`, the share of the facts that is `withheld`, and all other parameters
+    of :class:`~lib.ccr.tasks.Setting` except `n_per_bcc` and `n_samples`.
 
     Returns
     -------
     dict
-        As from :meth:`~lib.ccr.tasks.Tasks.prompts`, with the whole `prompt`, and the `answer` in
-        words, one of :data:`~lib.ccr.questions.ANSWERS`.
+        An item of :meth:`~lib.ccr.tasks.Tasks.prompts`, with its whole text as `prompt`, and with
+        its `answer` in words, one of :data:`~lib.ccr.questions.ANSWERS`.
 
     Examples
     --------
@@ -58,6 +58,6 @@ def item(
 
 
 def score(said: str | None, answer: str) -> float:
-    """Return 1 if words give the true answer; 0 if they give another, several or none."""
+    """Return 1 if a reply gives the true answer, and 0 if it gives another, several or none."""
     check_known("answer", answer, ANSWERS)
     return float(parse(said or "") == ANSWERS.index(answer))

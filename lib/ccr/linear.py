@@ -1,13 +1,13 @@
-r"""Linear worlds: volumes instead of yes and no, told as CellBio, with every answer found twice.
+r"""Linear worlds, told as CellBio: volumes instead of yes and no, every answer computed twice.
 
-A world is a causal graph with a `weight` :math:`b` on each edge. From its first node, the root, to
-its last, the leaf, lead several *arms*, chains of components; the direct edge may be one. With
-noise :math:`U_V`, told as the volume of an enzyme,
+A world is a causal graph with a `weight` :math:`b` on each edge. Several *arms*, which are chains
+of components, lead from its first node, the root, to its last, the leaf; the direct edge may be one
+of them. With noise :math:`U_V`, told as the volume of an enzyme,
 
 .. math:: V := U_V + \sum_{C \in \mathrm{pa}(V)} b_{CV} \, C,
 
-so effects multiply along a path and add over paths. Weights out of the root and into the leaf have
-one decimal; all others are whole, as is the noise. So no answer has more than two decimals.
+so effects multiply along a path and add up over paths. Weights out of the root and into the leaf
+have one decimal; other weights and the noise are whole, so no answer has more than two decimals.
 """
 
 import functools
@@ -32,8 +32,9 @@ from lib.noise import uniforms
 #: How contexts and questions are told.
 CELL_BIO = jinja2.Template((ROOT / "data" / "cell_bio.jinja").read_text("utf-8")).module
 
-#: What is asked, nodes by name: an effect of one unit more, *through* nodes along all paths that
-#: meet one of them, *direct* along all that meet none; or a value, if the cause is set to another.
+#: What is asked, with nodes by name. It is either the effect of one more unit of the cause
+#: (*through* nodes: along all paths that meet one of them; *direct*: along all that meet none), or
+#: the value of the effect, with the cause, if there is one, set to `value`.
 Question = namedtuple("Question", "kind effect cause through value", defaults=("", (), None))
 EFFECTS, SETTINGS = ("total", "direct", "through"), ("interventional", "counterfactual")
 
@@ -41,7 +42,7 @@ EFFECTS, SETTINGS = ("total", "direct", "through"), ("interventional", "counterf
 def linear_world(
     arms: Sequence[Chain], seed: int = 0, name: str = "", wording: int = 0
 ) -> nx.DiGraph:
-    """Draw a world, whose attribute `arms` lists the nodes of every arm between root and leaf.
+    """Draw a world; its attribute `arms` lists the nodes of every arm between root and leaf.
 
     It is told as sentences (`wording` 0), as instructions (1) or as equations (2).
 
@@ -71,7 +72,7 @@ def noise(world: nx.DiGraph, n: int) -> np.ndarray:
 
 
 def questions(world: nx.DiGraph) -> list[Question]:
-    """Return every question: the ways from root to leaf, then each cause with each effect."""
+    """Return all questions: ways from root to leaf, each node, then each cause with each effect."""
     root, *between, leaf = world
     ways = dict.fromkeys([tuple(between), *world.graph["arms"], *((node,) for node in between)])
     pairs = [pair for pair in itertools.combinations(world, 2) if nx.has_path(world, *pair)]
@@ -84,9 +85,9 @@ def questions(world: nx.DiGraph) -> list[Question]:
 
 
 def prompts(world: nx.DiGraph, n_samples: int) -> Iterator[dict[str, Any]]:
-    """Yield every prompt, `question`, `context`, `text` and `answer`, about every cell.
+    """Yield every prompt about every cell, with `question`, `context`, `text` and `answer`.
 
-    Of a cell the enzymes are told, or for a counterfactual the volumes of all transcripts.
+    A context gives the cell's enzymes or, for a counterfactual, the volumes of all transcripts.
     """
     enzymes = noise(world, n_samples)
     seen = np.array([by_algebra(world, Question("factual", node), enzymes) for node in world])
@@ -101,15 +102,15 @@ def prompts(world: nx.DiGraph, n_samples: int) -> Iterator[dict[str, Any]]:
 
 
 def by_algebra(world: nx.DiGraph, question: Question, noise: np.ndarray) -> np.ndarray:
-    r"""Answer for each of n cells by linear algebra, from their noise, shape (nodes, n).
+    r"""Answer a question about each of n cells by linear algebra, from noise of shape (nodes, n).
 
-    With the weights in a matrix :math:`B`, total effects are :math:`(I - B)^{-1}`, and those along
-    all paths past some nodes are the same without the edges into these.
+    With the weights in a matrix :math:`B`, total effects are :math:`(I - B)^{-1}`. For the effects
+    along all paths that avoid some nodes, the edges into these nodes are left out of :math:`B`.
     """
     place = {node: i for i, node in enumerate(world)}
     y, x = place[question.effect], place.get(question.cause)
     weights, unit = nx.to_numpy_array(world).T, np.eye(len(world))
-    # A cause stands before its effects: no step of this is more than a sum of products.
+    # Causes come before their effects, so that every step of this is just a sum of products.
     solved = functools.partial(solve_triangular, b=unit, lower=True, unit_diagonal=True)
     total = solved(unit - weights)
     weights[[place[node] for node in question.through]] = 0
@@ -119,7 +120,7 @@ def by_algebra(world: nx.DiGraph, question: Question, noise: np.ndarray) -> np.n
     else:
         seen = total @ noise
         found = seen[y] if x is None else seen[y] + total[y, x] * (question.value - seen[x])
-    return np.round(np.broadcast_to(found, noise.shape[1]), 2) + 0.0  # nothing is minus zero
+    return np.round(np.broadcast_to(found, noise.shape[1]), 2) + 0.0  # no minus zero
 
 
 def by_paths(
@@ -127,7 +128,7 @@ def by_paths(
 ) -> np.ndarray:
     """Answer as :func:`by_algebra` does, but by visiting every path, in rational numbers.
 
-    `along` makes the effect of a path of its weights.
+    `along` computes the effect of a path from the weights of its edges.
     """
     kind, y, x, through, value = question
     own = {} if kind in EFFECTS else dict(zip(world, noise.astype(object), strict=True))

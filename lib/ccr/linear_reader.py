@@ -1,8 +1,8 @@
 """The third oracle of linear worlds: a reader of the text alone, in decimal arithmetic.
 
-It rebuilds the program that a prompt tells and runs it step by step; an effect is the difference of
-two runs, in which what is set, and what is held, are lines that were changed. It shares nothing
-with what wrote the prompt, and knows neither matrices nor paths. It refuses what it cannot read.
+It rebuilds the program of a prompt and runs it step by step. An effect is the difference between
+two runs; to set or to hold a variable is to change its line. The reader shares nothing with the
+code that wrote the prompt, knows neither matrices nor paths, and refuses what it cannot read.
 """
 
 import re
@@ -13,7 +13,7 @@ from lib import ROOT
 from lib.errors import InputError, told
 from lib.files import read_yaml
 
-#: How contexts, their rules and facts, and questions are recognised, in each wording.
+#: Patterns that recognise contexts, their rules and facts, and questions, for each wording.
 KNOWN: list[dict[str, Any]] = read_yaml(ROOT / "data" / "cell_bio_patterns.yml")
 
 
@@ -29,7 +29,7 @@ def read_volume(context: str, question: str) -> float:
         raise InputError(f"every sentence must be known: found {f'{context} {question}'!r}")
     rules = re.findall(known["rule"], said["rules"])
     numbers = {node: Decimal(volume) for node, volume in re.findall(known["fact"], said["facts"])}
-    # Of seen volumes, noise is what the rules do not make of the others.
+    # If volumes are given, a node's noise is the part of its volume that its rule does not explain.
     seen = numbers if said["form"] == "volume" else {}
 
     def run(do: dict[str | None, Any]) -> dict[str, Decimal]:
@@ -54,12 +54,12 @@ def read_volume(context: str, question: str) -> float:
 
 
 def number_in(text: str) -> float:
-    r"""Return the last number of an answer, and NaN if there is none or it has two readings.
+    r"""Return the last number in an answer, or NaN if there is none or it has two readings.
 
-    Commas and narrow spaces part thousands, and a point begins the decimals. A minus that stands
-    apart, or just behind something, may subtract; a common space may part two numbers; and powers
-    of ten are not multiplied out. So these are no numbers: whoever takes a part of one for the
-    whole makes an answer up.
+    Commas and narrow spaces separate thousands, and a point begins the decimals. A minus that
+    stands apart, or right behind something, may mean subtraction; a normal space may separate two
+    numbers; and powers of ten are not multiplied out. Text that is ambiguous in this way is NaN,
+    because taking a part of it for the whole would make an answer up.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def number_in(text: str) -> float:
     >>> [number_in(text) for text in ("3,5", "3/4", "1e-3", "5-3", "minus 3", "1 234")]
     [nan, nan, nan, nan, nan, nan]
     """
-    plain = re.sub("[\u2212\u2013]", "-", text).replace("}{", "/")  # of \frac{7}{2}
+    plain = re.sub("[\u2212\u2013]", "-", text).replace("}{", "/")  # as in \frac{7}{2}
     plain = re.sub(r"(?<=\d)[,\u202f\u2009\xa0](?=\d{3}(?!\d))", "", plain)
-    # With what could belong to the number, so that it is refused, not cut off.
+    # With everything that could belong to the number, so that it is refused, not cut short.
     within = r"[\w.,/^]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))"
     apart = r"[\w.,]+-|(?i:minus|negative|-)[^\S\n]+"
     last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*\d)?", plain)[-1:]
@@ -78,5 +78,5 @@ def number_in(text: str) -> float:
 
 
 def is_right(said: Any, truth: Any, tolerance: float = 0.005) -> Any:
-    """Say which numbers are as near as half a unit of the last digit; what is NaN is not."""
-    return abs(said - truth) <= tolerance + 1e-9  # in binary, half a unit may seem more
+    """Say which numbers are within half a unit of the last digit of the truth; NaN never is."""
+    return abs(said - truth) <= tolerance + 1e-9  # in binary, half a unit may come out larger

@@ -1,4 +1,4 @@
-"""Figures of chains, of causal quantities, and of what reasoners make of them."""
+"""Figures of chains, of their causal quantities, and of the scores of reasoners."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,27 +13,27 @@ from lib.ccr.scoring import CELLS, Scores
 from lib.plots import DOTS, INK, REFERENCE, WIDTH, Drawing, Look, arrow, bars, drawn_quietly, lines
 from lib.tables import number_text
 
-#: Inches: the radius of a node, and the height of one edge along the chain.
+#: The radius of a node, and the difference in height between successive nodes, in inches.
 RADIUS, STEP = 0.17, 0.52
 
 
 @drawn_quietly
 def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None = None) -> Figure:
-    """Draw a chain and, at the same heights, its cut tree, with the PNS of its edges if given."""
+    """Draw a chain beside its cut tree, at the same heights, with the PNS of edges if given."""
     places, tree = _places(chain), chain.cut_tree
-    # Where arcs are many, they begin further on the left and lie closer, so that all have room.
+    # If there are many arcs, they begin further left and lie closer, so that all have room.
     arcs = max(1, len(tree) - 2)
     start = float(np.clip(1.25 - 0.48 * arcs, -1.3, -0.35))
     spine = {node: (start, places[node][1]) for node in tree}
     bottom = places[chain.leaf][1]
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 0.75 - bottom), FigureClass=Drawing)
-    # Arrows end at the circles; matplotlib counts this in points.
+    # Arrows end at the circles; matplotlib takes the distance from the centre in points.
     edge: Look = {"color": "#7F8890", "shrinkA": 72 * RADIUS, "shrinkB": 72 * RADIUS}
     for cause, effect in chain.graph.edges:
         arrow(left, places[cause], places[effect], **edge)
     for cause, effect in chain.quantities:
         (x, y), (_, end) = spine[cause], spine[effect]
-        # The further an arc reaches, the wider it is; a chord's middle is half its bend away.
+        # The further an arc reaches, the wider it is. Its middle lies half its bend off the chord.
         width = min(0.48, (1.25 - start) / arcs) * (tree.index(effect) - tree.index(cause) - 1)
         arrow(right, (x, y), (x, end), 2 * width / (end - y), **edge)
         if pns is not None:
@@ -62,7 +62,7 @@ def _places(chain: Chain) -> dict[int, tuple[float, float]]:
 
 
 def responses(quantities: pd.DataFrame) -> Figure:
-    """Draw how often each effect never, or always, is true, or follows its cause, in per cent."""
+    """Draw how often an effect is never true, follows its cause or is always true, in per cent."""
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
     shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
@@ -71,20 +71,20 @@ def responses(quantities: pd.DataFrame) -> Figure:
 
 
 def extremes(values: pd.Series, digits: int | str = ".2g", unit: str = "") -> str:
-    """Say the least and the largest of values, and whose they are; of equal ones, only which."""
+    """Write the least and the largest value, each with its label; if both read alike, only one."""
     whose = values.idxmin(), values.idxmax()
     ends = {number_text(values[k], digits=digits) + unit: k for k in whose}
     return " to ".join(f"{text} ({k})" if len(ends) > 1 else text for text, k in ends.items())
 
 
 def _stacked(shares: pd.DataFrame, title: str, unit: str) -> Figure:
-    """Draw a row for each of the index, parted as its columns say."""
+    """Draw one stacked bar for each row of the table, with one part for each column."""
     table = shares.mul(100).melt(ignore_index=False, var_name="series").rename_axis("row")
     return bars(table.reset_index(), "row", title, unit, stacked=True, xlim=(0, 100))
 
 
 def shares_below(values: Mapping[str, Sequence[float]], quantity: str, mark: float) -> Figure:
-    """Draw which share of the values is smaller, on a logarithmic axis with a dashed mark."""
+    """Draw the share of values below each value, on a logarithmic axis with a dashed mark."""
     parts = []
     for name, sample in values.items():
         x, below = np.sort([min(sample), *sample]), np.linspace(0, 100, len(sample) + 1)
@@ -115,7 +115,7 @@ def convergence(errors: pd.DataFrame) -> Figure:
 
 @drawn_quietly
 def estimates(scores: Mapping[str, Scores]) -> Figure:
-    """Draw the ATE of answers against the exact one, one panel a reasoner, one dot a pair."""
+    """Draw the ATE of answers against the exact ATE, a panel per reasoner and a dot per pair."""
     found = {name: one.quantities.query("quantity == 'ATE'") for name, one in scores.items()}
     table = pd.concat(found, names=["panel"]).reset_index("panel")
     table = table.rename(columns={"answers": "value", "exact": "exact ATE"})
@@ -133,7 +133,7 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
 
 
 def taxonomy(scores: Mapping[str, Scores]) -> Figure:
-    """Draw which share of its compositions is valid or not, consistent or not, in per cent."""
+    """Draw each reasoner's share of compositions in every cell of the taxonomy, in per cent."""
     shares = pd.DataFrame({name: one.table["share"] for name, one in scores.items()}).T
     shares.columns = [", ".join(cell) for cell in CELLS]
     right = (shares.iloc[:, 0] > 0.999).sum()

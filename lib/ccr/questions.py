@@ -1,12 +1,12 @@
-r"""Questions about a case of which some facts are not told, and their answers by enumeration.
+r"""Questions about a case in which some facts are not told, and their answers by enumeration.
 
-Facts are noise. If every one is told, a counterfactual is a re-evaluation. If some are not, what is
-known of the outcome tells something about them, *abduction* [1]_: of all worlds that fit what
-is told, those remain in which the outcome is as it is known to be. What holds in all of them
-is answered by yes, what holds in none by no, and all else *cannot be known*.
+Facts are noise. If every fact is told, a counterfactual is a re-evaluation. If some are not, what
+is known of the outcome tells something about them. This is *abduction* [1]_: of all worlds that fit
+the facts told, only those remain in which the outcome is as known. A claim that holds in all of
+these worlds is answered by yes, one that holds in none by no, and any other *cannot be known*.
 
-A question is what is known, pairs of a node and its value, and what it takes for a yes: claims that
-a node, the effect, has a value after something was done. All kinds are of this one form:
+A question has two parts: what is known, as pairs of a node and its value, and what it takes for a
+yes, as claims that a node, the effect, has a value after some actions. All kinds have this form:
 
 ====================  ============================================  ============================
 kind                  what is known                                 what it takes for a yes
@@ -22,7 +22,7 @@ sufficiency           :math:`\lnot X` and :math:`\lnot Y`           :math:`Y_x`
 dependence            nothing but the facts told                    :math:`Y_x, \lnot Y_{\lnot x}`
 ====================  ============================================  ============================
 
-What is known is always true of the case, so a question is asked where it is.
+What is known is always true of the case: a question is asked only where it is true.
 
 References
 ----------
@@ -43,7 +43,7 @@ from lib.ccr.worlds import World
 #: The answers in words, each at the place of its number.
 ANSWERS = ("No", "Yes", "Cannot be known")
 
-#: The number of the answer that there is none.
+#: The number of the answer "Cannot be known".
 UNKNOWN = 2
 
 #: The kinds of question.
@@ -52,17 +52,19 @@ KINDS = (
     *("necessity", "sufficiency", "dependence"),
 )
 
-#: At most so many facts of a sample are not told. Each more may double the worlds, with 16 up to
-#: 65 536: enumeration then labels more than 10 000 prompts a CPU second, and the reader of
-#: :mod:`lib.ccr.reader`, which has to agree, reads some tens. Further facts halve both.
+#: The largest number of facts of a sample that may be left untold. Each may double the number of
+#: worlds, so 16 give up to 65 536. Enumeration then labels more than 10 000 prompts per CPU second,
+#: and the reader of :mod:`lib.ccr.reader`, which has to agree, reads some tens. Each further fact
+#: would halve both rates.
 MOST_UNTOLD = 16
 
-#: What is done: a node and its value, or the actions after which it has the one that it is kept at.
+#: What is done: pairs of a node and its value. Where actions stand in place of a value, the node is
+#: kept at the value that it has after these actions.
 Actions = tuple[tuple[int, "bool | Actions"], ...]
 
 
 class Claim(NamedTuple):
-    """That a node has a value after something is done."""
+    """The claim that a node has a value after some actions."""
 
     node: int
     value: bool = True
@@ -71,7 +73,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """All that must hold for a yes, and all that is known."""
+    """A question: all `claims` must hold for a yes, and all of `given` is known."""
 
     kind: str
     claims: tuple[Claim, ...]
@@ -79,9 +81,9 @@ class Question:
 
 
 def every_question(chain: Chain, withheld: bool = True) -> list[Question]:
-    """Return every question about a chain: between nodes of its cut tree, and through mediators.
+    """Return every question about a chain: on nodes of its cut tree, and through mediators.
 
-    If no fact is `withheld`, only factual and interventional ones are asked.
+    If no fact is `withheld`, only factual and interventional questions are asked.
     """
     both, tree = (True, False), chain.cut_tree
     single = [(Claim(y, True, ((x, v),)),) for x, y in chain.quantities for v in both]
@@ -89,7 +91,7 @@ def every_question(chain: Chain, withheld: bool = True) -> list[Question]:
     asked += [Question("interventional", claims) for claims in single]
     if not withheld:
         return asked
-    # A mediator is within a component, and between its ends or those of the chain.
+    # A mediator lies within a component, between the ends of the component or of the chain.
     within = [(x, m, y) for x, y in itertools.pairwise(tree) for m in range(x + 1, y)]
     mediated = dict.fromkeys([*within, *((tree[0], m, tree[-1]) for _, m, _ in within)])
     for known in ((Claim(chain.leaf, value),) for value in both):
@@ -108,10 +110,10 @@ def every_question(chain: Chain, withheld: bool = True) -> list[Question]:
 
 
 def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndarray:
-    """Answer by enumeration of all noise that fits, shape (questions, samples).
+    """Answer questions by enumerating all noise that fits, shape (questions, samples).
 
-    What is `told` of the noise is 1, 0 or, if nothing, -1, shape (nodes, samples). Where
-    no world fits what is known, no claim holds, and the answer is no.
+    `told`, shape (nodes, samples), is the noise that is told, 1 or 0, and -1 where it is not told.
+    Where no world fits what is known, no claim holds, and the answer is no.
 
     Examples
     --------
@@ -122,18 +124,18 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     """
     untold, told = told < 0, told.astype(np.int8)
     n = max(3, untold.sum(axis=0).max())
-    size = max(1, 2**19 >> n)  # samples at a time: with more worlds, their bits leave the caches
+    size = max(1, 2**19 >> n)  # samples at a time: the bits of more would not fit in caches
     if untold.shape[1] > size:
         parts = np.split(told, range(size, untold.shape[1], size), axis=1)
         return np.hstack([decide(world, asked, part) for part in parts])
-    # Of every sample, world number b has bit number j of b as the j-th noise that is not told.
-    # Eight worlds are the bits of a byte, so that each operation evaluates all of these at once.
+    # In world number b of a sample, the j-th noise that is not told is bit number j of b. Eight
+    # worlds are the bits of one byte, so that an operation on a byte evaluates all eight at once.
     bits = np.packbits(np.arange(2**n) >> np.arange(n + 1)[:, None] & 1, axis=1).view(np.int8)
     noise = np.where(untold[..., None], bits[untold.cumsum(axis=0) - untold], -told[..., None])
     after = lru_cache(maxsize=32)(lambda actions: world.values(noise, dict(actions)))
 
     def hold(claims: Sequence[Claim]) -> Any:
-        # Of a claim that something is false, every bit is turned: a world fits where it is not.
+        # A claim that a node is false flips every bit: a world fits where the node is not true.
         bits = (after(do)[node] ^ (value - 1) for node, value, do in claims)
         return reduce(np.bitwise_and, bits, np.full_like(noise[0], -1))
 

@@ -1,11 +1,11 @@
 """The second oracle: a reader that sees the text of a prompt and nothing else.
 
 It takes the rules and facts from the sentences, rebuilds the world that they tell, and answers the
-question. What it does not understand, it refuses. It shares no code with what wrote the prompt,
-save the patterns by which a theme recognises its own words.
+question. It refuses what it does not understand. It shares no code with the modules that write
+prompts, except the patterns by which a theme recognises its own words.
 
-Truth has three values here, true, false and open. Where the question, or what is known, is open
-without an untold fact, the reader supposes both in turn, fact by fact, until it has both answers.
+A statement is true, false or open here. Where untold facts leave the question or what is known
+open, the reader supposes a fact true, then false, one by one, until it has found both answers.
 """
 
 import itertools
@@ -22,21 +22,23 @@ from lib.ccr.theme import Theme, find_theme, themes
 from lib.errors import InputError, check, check_once
 from lib.files import read_yaml
 
-#: True, false, or open, of every fact.
+#: Whether each fact is true, false or open, which is None.
 Facts = dict[str, bool | None]
 
-#: By clause, how its rule joins its conditions, "and" or "or", and these.
+#: A rule is the word that joins its conditions, "and" or "or", and the conditions. Rules are stored
+#: by the clause that they decide.
 Rule = tuple[str, tuple[str, ...]]
 Rules = dict[str, Rule]
 
-#: What is done, clauses with their values or with what else is done where they have it; a clause,
-#: and the value that it has then.
+#: A claim is what is done, a clause, and the value that the clause then has. What is done maps a
+#: clause to its value or, if the clause is kept as it would be otherwise, to what is done in that
+#: other case.
 Claim = tuple[dict[str, Any], str, bool]
 
-#: What is known, and what must hold for a yes.
+#: A question is the claims that are known, and the claims that must hold for a yes.
 Question = tuple[list[Claim], list[Claim]]
 
-#: The patterns of all that is understood.
+#: The patterns of all that the reader understands.
 _FORMS = read_yaml(ROOT / "data" / "readings.yml")
 _QUESTIONS = [_FORMS["question"].replace("{question}", form) for form in _FORMS["questions"]]
 
@@ -44,9 +46,9 @@ _QUESTIONS = [_FORMS["question"].replace("{question}", form) for form in _FORMS[
 def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     """Answer a question from the text alone: 1 for yes, 0 for no, 2 if it cannot be known.
 
-    Of the context, the causal and the sample one, the rules stand in the first paragraph. Without a
-    theme, all of :mod:`lib.ccr.themes` are tried. Refused are a sentence that is not known, a rule
-    or a fact that is told twice or missing, and rules that form a cycle.
+    The context is the causal context and then the sample context; its first paragraph has the
+    rules. Without a `theme`, all of :mod:`lib.ccr.themes` are tried. Unknown sentences, rules or
+    facts that are missing or told twice, and rules that form a cycle are refused.
 
     Examples
     --------
@@ -67,20 +69,20 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
 
 
 def _answers(rules: Rules, facts: Facts, asked: Question) -> set[bool]:
-    """Return whether claims hold where what is known does: both, where that is left open."""
+    """Return the truth values that the claims can have where what is known holds; perhaps none."""
     fits, yes = (_join("and", [_holds(rules, facts, one) for one in claims]) for claims in asked)
     if fits is False:
         return set()
     if fits and yes is not None:
         return {yes}
-    # The last one first: it is the nearest to the outcome, and most often decides it.
+    # Suppose the last open fact first: it is nearest to the outcome and most often decides it.
     fact = next(fact for fact, value in reversed(facts.items()) if value is None)
     found = _answers(rules, facts | {fact: True}, asked)
     return found if len(found) == 2 else found | _answers(rules, facts | {fact: False}, asked)
 
 
 def _holds(rules: Rules, facts: Facts, claim: Claim) -> bool | None:
-    """Say whether a clause has a value after something is done."""
+    """Say whether a claim about a clause holds after what is done, or None if that is open."""
     done, asked, value = claim
     for clause in (asked, *done):
         check(clause in rules, "the context must rule what is asked or set", clause)
@@ -95,28 +97,28 @@ def _holds(rules: Rules, facts: Facts, claim: Claim) -> bool | None:
 
 
 def _join(joined: str, values: list[bool | None]) -> bool | None:
-    """Join values: one false decides an "and", one true an "or", and else one that is open."""
+    """Join values: false decides an "and", true an "or"; else one open value leaves all open."""
     decisive = joined == "or"
     if decisive in values:
         return decisive
     return None if None in values else not decisive
 
 
-# A prompt's question, rules and facts return in many others: each is understood once.
+# Many prompts share a question, rules or facts: each of these is parsed only once.
 
 
 @lru_cache(maxsize=4_096)
 def _question(question: str, known: tuple[Theme, ...]) -> tuple[Theme, Question]:
-    """Return the theme, and what is asked."""
+    """Return the theme that recognises a question, and what is asked."""
     if found := _first(_QUESTIONS, question.strip()):
         for theme in known:
-            with suppress(InputError), errors.told("what is asked"):  # such as thousands of parts
+            with suppress(InputError), errors.told("what is asked"):  # of thousands of parts, say
                 return theme, _claims(theme, found.groupdict())
     raise InputError(f"no theme recognises the question {question!r}")
 
 
 def _claims(theme: Theme, told: dict[str, str]) -> Question:
-    """Return what is asked, from the parts of a question."""
+    """Return what is known and what is asked, from the named parts of a question."""
     known = [_said(theme, text) for text in (told["known"] or "").split(" and that ") if text]
     ends = [one for one in (("done", "asked"), ("other", "without")) if one[0] in told]
     claims = [(_done(theme, told[done]), *_said(theme, told[asked])) for done, asked in ends]
@@ -128,7 +130,7 @@ def _claims(theme: Theme, told: dict[str, str]) -> Question:
 
 
 def _done(theme: Theme, text: str) -> dict[str, Any]:
-    """Return what is done."""
+    """Return what is done, as in a `Claim`, from the text of an intervention."""
     if found := re.fullmatch(_FORMS["kept"], text):
         kept, _ = _said(theme, found["kept"])
         return {**_done(theme, found["done"]), kept: _done(theme, found["otherwise"])}
@@ -138,7 +140,7 @@ def _done(theme: Theme, text: str) -> dict[str, Any]:
 
 
 def _said(theme: Theme, text: str) -> tuple[str, bool]:
-    """Return the clause that a text says, denies or asks for, and its value."""
+    """Return the clause that a text affirms, denies or asks about, and its value."""
     for form, value in enumerate((True, False, True)):
         if clause := theme.affirmed(text, form):
             return clause, value
@@ -147,7 +149,7 @@ def _said(theme: Theme, text: str) -> tuple[str, bool]:
 
 @lru_cache(maxsize=64)
 def _facts(theme: Theme, context: str) -> Facts:
-    """Say of every condition that no rule decides whether it holds, by the facts told."""
+    """Return, for each condition without a rule, whether it holds according to the facts told."""
     first, _, told = context.partition("\n\n")
     _refuse_unknown(theme, _sentences(told.removesuffix(_FORMS["open"])))
     rules, facts, all_told = _rules(theme, first), {}, not told.endswith(_FORMS["open"])
@@ -162,7 +164,7 @@ def _facts(theme: Theme, context: str) -> Facts:
 
 @lru_cache(maxsize=64)
 def _rules(theme: Theme, context: str) -> Rules:
-    """Return the rule of every clause, those of clauses that decide others first."""
+    """Return the rule of every clause, sorted so that a clause comes before those it decides."""
     rules: Rules = {}
     for sentence in _sentences(context):
         if rule := _rule(theme, sentence):
@@ -178,7 +180,7 @@ def _rules(theme: Theme, context: str) -> Rules:
 
 
 def _rule(theme: Theme, sentence: str) -> tuple[str, Rule] | None:
-    """Return the clause that a sentence rules and when it is true; None if it is no rule."""
+    """Return the clause that a sentence decides and its rule, or None if it states no rule."""
     linked = len(re.findall(_FORMS["link"], sentence)) == 1
     found = _first(_FORMS["rules"] if linked else [], sentence)
     if not found:
@@ -192,7 +194,7 @@ def _rule(theme: Theme, sentence: str) -> tuple[str, Rule] | None:
     if told != listed or joined not in _FORMS["joined"]:
         return None
     effect = found["effect"]
-    if not theme.affirmed(effect, 0):  # but for its capital, at the beginning of a sentence
+    if not theme.affirmed(effect, 0):  # except for a capital at the beginning of a sentence
         effect = effect[0].lower() + effect[1:]
     return effect, (_FORMS["joined"][joined], tuple(conditions))
 
@@ -213,7 +215,7 @@ def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
 
 @lru_cache
 def _known(theme: Theme) -> re.Pattern[str]:
-    """Match the sentences that open and close a context, and those of a sample."""
+    """Return a pattern of the sentences that open or close a context, and of those of a sample."""
     frame = [one for text in (*theme.openings, theme.closing) for one in _sentences(text)]
     with errors.told(f"the sentences of theme {theme.name!r}"):
         return re.compile("|".join([*map(re.escape, frame), *theme.sentences]))

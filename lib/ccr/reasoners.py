@@ -18,15 +18,15 @@ from lib.errors import check_share
 from lib.files import read_yaml
 from lib.noise import uniforms
 
-#: What the scores of each teach.
+#: What the scores of each reasoner teach, by its name.
 _TEACHES: dict[str, str] = read_yaml(ROOT / "data" / "reasoners.yml")
 
 
 @dataclass(frozen=True)
 class Reasoner:
-    """A reasoner whose way to answer is known, and what its scores teach, in one sentence.
+    """A reasoner that answers in a known way; `teaches` says in a sentence what its scores teach.
 
-    `answer` gets a task and uniforms of the shape of its answers, (questions, samples).
+    `answer` takes a task, and uniforms of the shape of the answers, (questions, samples).
     """
 
     name: str
@@ -34,10 +34,10 @@ class Reasoner:
     answer: Callable[[Task, np.ndarray], np.ndarray]
 
     def answers(self, tasks: Tasks, seed: int = 0) -> list[np.ndarray]:
-        """Return the answers to every prompt, one grid a task; the `seed` is of the reasoner."""
+        """Return the answers to all prompts, one grid per task; the `seed` is the reasoner's."""
         answers = []
         for task in tasks.tasks:
-            # Addressed by question and sample: more samples leave the answers to the first alone.
+            # Chance is addressed by question and sample: more samples leave earlier answers alone.
             n_questions, n_samples = task.labels.shape
             chance = uniforms(seed, f"{self.name}, {task.story.name}", 0, n_samples, n_questions)
             answers.append(self.answer(task, chance))
@@ -51,8 +51,8 @@ def _reasoner(name: str, answer: Callable[[Task, np.ndarray], np.ndarray]) -> Re
 def noisy(rate: float) -> Reasoner:
     r"""Return a reasoner that gives the wrong answer with probability r, its `rate`.
 
-    With one r for yes and no, every ATE that its answers amount to is :math:`(1 - 2r)` times the
-    true one in expectation, the global one and each factor of a composition.
+    Because r is the same for yes and no, every ATE estimated from its answers, the global one and
+    each factor of a composition, is in expectation :math:`(1 - 2r)` times the true one.
     """
     check_share("rate", rate)
     return _reasoner(f"noisy at rate {rate:g}", lambda task, chance: task.labels ^ (chance < rate))
@@ -95,5 +95,5 @@ _WITHHELD = (
 #: The reference reasoners by name, the perfect one first.
 REASONERS = {one.name: one for one in _TOLD}
 
-#: Those for tasks with facts withheld, likewise.
+#: The reference reasoners for tasks with facts withheld, likewise.
 WITHHELD_REASONERS = {one.name: one for one in _WITHHELD}

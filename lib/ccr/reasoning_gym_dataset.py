@@ -1,7 +1,7 @@
 """The benchmark as a procedural data set of reasoning-gym, with a curriculum.
 
-reasoning-gym (https://github.com/open-thought/reasoning-gym) makes entries as a trainer asks for
-them. Who imports this module registers the data set there, under the name *ccr*::
+reasoning-gym (https://github.com/open-thought/reasoning-gym) makes entries when a trainer asks
+for them. Importing this module registers the data set there, under the name *ccr*::
 
     import lib.ccr.reasoning_gym_dataset
     import reasoning_gym
@@ -19,7 +19,7 @@ from lib.ccr.items import LEVELS, item, score
 
 @dataclass
 class CcrConfig:
-    """What items are made of, and how many there are; without a `seed`, reasoning-gym draws one."""
+    """The settings of the items, and their number; without a `seed`, reasoning-gym draws one."""
 
     theme: str = "candy_party"
     components: int = 3
@@ -29,7 +29,7 @@ class CcrConfig:
     size: int = 500
 
     def validate(self) -> None:
-        """Refuse what no item can be made of, when reasoning-gym asks: before there are entries."""
+        """Refuse settings that allow no item; reasoning-gym calls this before it makes entries."""
         item(0, seed=self.seed or 0, **{name: getattr(self, name) for name in ("theme", *LEVELS)})
 
 
@@ -40,7 +40,7 @@ class CcrDataset(rg.dataset.ProceduralDataset):
         super().__init__(config, config.seed, config.size)
 
     def __getitem__(self, idx: int) -> dict[str, object]:
-        """Return an item as reasoning-gym's entries are: question, answer, metadata."""
+        """Return an item in the form of reasoning-gym's entries: question, answer and metadata."""
         difficulty = {name: getattr(self.config, name) for name in LEVELS}
         one = item(idx, self.config.theme, seed=self.seed, **difficulty)
         place = {"source_dataset": "ccr", "source_index": idx, "difficulty": difficulty}

@@ -1,47 +1,47 @@
 r"""Scores: how right a reasoner is, rung by rung, and whether its answers fit together.
 
-**Accuracy** is counted rung by rung, and also apart on the interventional prompts whose answer the
-intervention changes and on those that it leaves as they were. Who ignores interventions is right on
-the latter, and who merely echoes what the cause is set to on the former. It takes both.
+**Accuracy** is counted rung by rung, and also separately for interventional prompts whose answer
+the intervention changes and for those whose answer it does not. A reasoner that ignores
+interventions is right on the latter, and one that merely echoes what the cause is set to is right
+on the former. A good reasoner must be right on both.
 
-**Quantities.** From the answers to a task with n samples, :math:`\hat y_i` to the factual
-question, :math:`\hat y_{x,i}` and :math:`\hat y_{\lnot x,i}` to the pair of interventional
-ones, every quantity is estimated as it is defined, for instance
+**Quantities.** The answers to a task with n samples are :math:`\hat y_i` to the factual question,
+and :math:`\hat y_{x,i}` and :math:`\hat y_{\lnot x,i}` to the pair of interventional questions.
+From them, every quantity is estimated by its definition, for instance
 
 .. math::
     \widehat{\mathrm{ATE}} = \frac1n \sum_i (\hat y_{x,i} - \hat y_{\lnot x,i}), \qquad
     \widehat{\mathrm{PNS}} = \frac1n \sum_i \hat y_{x,i} (1 - \hat y_{\lnot x,i}).
 
-The two agree if no answer turns from yes to no when the cause is made true, as none of the true
-ones does; of a careless reasoner, the second adds errors up. The benchmark's PNS is the first [1]_.
+The two agree if no answer turns from yes to no when the cause is made true, and no true answer
+does. For a careless reasoner, the second adds errors up. The benchmark's PNS is the first [1]_.
 
-**External validity** [1]_ compares with the truth, the *relative absolute error*
+**External validity** [1]_ compares an estimate with the truth. The *relative absolute error*
 
 .. math:: \mathrm{RAE}(q, \hat q) = |q - \hat q| / |q|
 
-being at most δ. The truth is exact here, while the samples have luck of their own. But the
-true answers to the very same samples are known, so that luck is taken out:
+must be at most δ. The truth is exact here, while the samples have luck of their own. But the
+true answers to the very same samples are known, so this luck can be taken out. The estimate
 
 .. math:: \tilde q = q + (\hat q - \hat q_{\text{true answers}})
 
 has the same expectation as :math:`\hat q`, has no variance at all for a reasoner without fault, and
-is what is compared. To the ATE of one who always says yes, which is 0 in all samples, it adds
-their luck.
-(``luck=True`` leaves the estimate as it is, as the reference implementation does, whose truth is
-an estimate, too.)
+is compared with the truth. The ATE of a reasoner that always says yes is 0 in all samples; to this
+ATE, the correction adds their luck. (``luck=True`` leaves the estimate as it is, as the reference
+implementation does, whose truth is an estimate, too.)
 
-**Internal consistency** [1]_ compares a reasoner with itself only: along a path of the cut
-tree, the RAE of its global quantity and its product is at most `multiplier` times the
-RAE that the true answers to these samples have. Where its own global quantity, or that
-of the true answers, is estimated as zero, a composition is *undefined*.
+**Internal consistency** [1]_ compares a reasoner only with itself. A composition is consistent if
+the RAE between the reasoner's global quantity and its product along a path of the cut tree is at
+most `multiplier` times the RAE that the true answers to these samples have. Where the reasoner's
+global quantity, or that of the true answers, is estimated as zero, the composition is *undefined*.
 
-**Refusals.** Where facts are withheld, a third answer is that there is none. It is scored as a
-finding of its own: how often it is right where it is given, and given where it is right, and how
-often a definite answer is *overconfident*, given though the right one cannot be known.
+**Refusals.** Where facts are withheld, a third answer is that the answer cannot be known. This
+refusal is scored on its own: how often it is right where it is given, how often it is given where
+it is right, and how often a definite answer is given there instead, which is *overconfident*.
 
 **Intervals** are percentiles of the bootstrap over samples [2]_. A share of exactly 0 or 1 gets an
-interval without width: read it as "less than about 3 in n". Of two answers, an unparseable one
-counts as the wrong one; its rate is told as well.
+interval without width: read it as "less than about 3 in n". Where only yes and no are possible, an
+unparseable answer counts as the wrong one; the rate of such answers is reported as well.
 
 References
 ----------
@@ -68,15 +68,15 @@ from lib.errors import check, check_count, check_known
 from lib.noise import uniforms
 from lib.workers import one_thread
 
-#: What accuracy is counted on; all interventional prompts are counted twice, by what the
-#: cause is set to, and by whether that changes the answer.
+#: The rungs on which accuracy is counted. Every interventional prompt is on two of them: one by the
+#: value that the cause is set to, and one by whether this changes the answer.
 RUNGS = ("factual", "cause made true", "cause made false", "changed", "unchanged")
 
-#: A metric, of how many prompts have an answer (first axis) and were given which (second), the
-#: unparseable one last.
+#: A metric is a function of the number of prompts by their true answer (first axis) and the answer
+#: that was given (second axis), of which the unparseable one is last.
 Metric = Callable[[np.ndarray], np.ndarray]
 
-#: What is told of the answers on a rung; "yes" is the positive answer.
+#: The metrics of the answers on a rung; "yes" is the positive answer.
 METRICS: dict[str, Metric] = {
     "accuracy": lambda n: (n[0, 0] + n[1, 1]) / n.sum((0, 1)),
     "precision": lambda n: n[1, 1] / (n[1, 1] + n[0, 1] + n[0, -1]),
@@ -85,7 +85,7 @@ METRICS: dict[str, Metric] = {
     "unparseable": lambda n: n[:, -1].sum(0) / n.sum((0, 1)),
 }
 
-#: The same where facts are withheld; a refusal is the answer that it cannot be known.
+#: The metrics where facts are withheld; a refusal is the answer "Cannot be known".
 REFUSALS: dict[str, Metric] = {
     "accuracy": lambda n: (n[0, 0] + n[1, 1] + n[2, 2]) / n.sum((0, 1)),
     "accuracy when answering": lambda n: (n[0, 0] + n[1, 1]) / n[:, :2].sum((0, 1)),
@@ -95,7 +95,7 @@ REFUSALS: dict[str, Metric] = {
     "unparseable": METRICS["unparseable"],
 }
 
-#: The cells of the taxonomy: external validity, and internal consistency.
+#: The cells of the taxonomy: external validity combined with internal consistency.
 CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
 
 
@@ -105,19 +105,19 @@ class Scores:
 
     Parameters
     ----------
-    answers : sequence of numpy.ndarray, shape (questions, samples), one a task
-        1, 0, 2 where facts are withheld, or :data:`~lib.ccr.answers.UNPARSEABLE`. Several answers
-        to each prompt stand one behind another, (questions, times x samples): they are averaged.
+    answers : sequence of numpy.ndarray, shape (questions, samples), one per task
+        1, 0, :data:`~lib.ccr.answers.UNPARSEABLE` or, where facts are withheld, 2. Several rounds
+        of answers follow one another, shape (questions, times x samples), and are averaged.
     delta : float
         The largest RAE that is externally valid; 0.1 in the paper.
     multiplier : float
-        The largest RAE that is internally consistent, in RAEs of the true answers; 1.1 to 1.25.
+        The largest internally consistent RAE, as a multiple of the true answers'; 1.1 to 1.25.
     measure : {'ATE', 'PNS'}
-        What compositions are made of: average differences, or pairs of yes and no.
+        The quantity that is composed, from average differences or from pairs of yes and no.
     luck : bool
-        Leave the luck of the samples in the estimates that are compared with the truth.
+        Whether estimates that are compared with the truth keep the luck of the samples.
     most_compositions, n_resamples, seed : int
-        Compositions looked at, see :func:`some_compositions`; resamples; and the seed of both.
+        How many compositions at most (:func:`some_compositions`), how many resamples; their seed.
     level : float
         The share of resamples that lie within an interval.
 
@@ -155,10 +155,10 @@ class Scores:
 
     @cached_property
     def accuracy(self) -> pd.DataFrame:
-        """One row a rung and metric: `value`, `low`, `high`, and the number of `prompts`.
+        """One row per rung and metric: `value`, `low`, `high`, and the number of `prompts`.
 
-        The rungs are those of :func:`rungs`, and `prompts` are all on the rung, also where a metric
-        is of a part of them, as precision is. A quotient with nothing below its line is NaN.
+        The rungs are those of :func:`rungs`. `prompts` counts all prompts on the rung, even if a
+        metric, such as precision, uses only some. A quotient with a denominator of zero is NaN.
         """
         on = [rungs(task) for task in self.tasks.tasks]
         metrics = REFUSALS if len(self._counts) == 3 else METRICS
@@ -170,32 +170,32 @@ class Scores:
 
     @property
     def confusion(self) -> pd.DataFrame:
-        """How many prompts with a true answer (row) were given which (column)."""
+        """The number of prompts by their true answer (row) and the answer given (column)."""
         n = len(self._counts)
-        every = 1 if n == 3 else 3  # rungs that hold every prompt once, the first of their names
+        every = 1 if n == 3 else 3  # the first so many rungs together hold every prompt once
         counts = self._counts[:, :, 0, :every].sum(axis=-1).astype(int)
         return pd.DataFrame(counts, ANSWERS[:n], [*ANSWERS[:n], "unparseable"])
 
     @cached_property
     @one_thread()
     def _counts(self) -> np.ndarray:
-        """How often which answer was given to prompts of which, by resample and rung."""
+        """The number of prompts by true answer, given answer, resample and rung."""
         counts = np.zeros(())
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
             given, truth = grid.reshape(len(grid), -1, task.n_samples), task.labels[:, None]
             answers, on = range(len(task.answers)), np.array([*rungs(task).values()])[:, :, None]
             pairs = [(truth == a) & (given == b) for a in answers for b in (*answers, UNPARSEABLE)]
-            # Over questions, and over the answers to each.
+            # Sums over the questions, and over the rounds of answers to each.
             by_sample = np.array([(on & pair).sum((1, 2)) for pair in pairs], np.float32)
             counts = counts + (self._resamples(task) @ by_sample.transpose(0, 2, 1)).astype(float)
         return counts.reshape(len(answers), len(answers) + 1, *counts.shape[1:])
 
     @cached_property
     def quantities(self) -> pd.DataFrame:
-        """One row a task, pair and quantity: truth, estimates, their RAE, and if that is valid.
+        """One row per task, pair and quantity: truth, estimates, RAE, and whether the RAE is valid.
 
-        `exact` is the truth, `labels` what the true answers to the samples estimate, `answers` what
-        the reasoner's do. What is conditional on what no answer says, or relative to zero, is NaN.
+        `exact` is the truth. `labels` is estimated from the true answers to the samples, `answers`
+        from the reasoner's. A value conditional on what no answer says or relative to zero is NaN.
         """
         frames = []
         for task, answers, labels, compared in self._estimated:
@@ -211,17 +211,17 @@ class Scores:
 
     @property
     def compositions(self) -> pd.DataFrame:
-        """One row a task and composition: its product, how it fits, and its cell of the taxonomy.
+        """One row per task and composition: its product, RAEs, and cell of the taxonomy.
 
-        `exact` is the true global quantity; `global` and `product` are the reasoner's. `external
-        RAE` compares the product with the truth, `internal RAE` with the reasoner's own global
-        quantity, and `threshold` is the most that is consistent.
+        `exact` is the true global quantity; `global` and `product` are the reasoner's estimates.
+        `external RAE` compares the product with the truth, `internal RAE` compares it with the
+        reasoner's own global quantity, and `threshold` is the largest consistent internal RAE.
         """
         return pd.concat([frame for frame, _ in self._composed], ignore_index=True)
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a cell of the taxonomy: the mean of its share over tasks, `low`, `high`."""
+        """One row per cell of the taxonomy: its mean share over tasks, with `low` and `high`."""
         cells = [cells for _, cells in self._composed if cells.shape[1]]
         shares = [(task[..., None] == range(len(CELLS))).mean(axis=1) for task in cells]
         none = np.zeros((self.n_resamples + 1, len(CELLS)))
@@ -229,7 +229,7 @@ class Scores:
         return frame.assign(**self._interval(sum(shares, none) / (len(shares) or np.nan), "share"))
 
     def _resamples(self, task: Task) -> np.ndarray:
-        """Return how often every sample occurs, (1 + resamples, samples); first, each once."""
+        """Return how often samples occur, (1 + resamples, samples); in the first row, each once."""
         n, b = task.n_samples, self.n_resamples
         drawn = (uniforms(self.seed, f"resamples, task {task.number}", n=b * n)[0] * n).astype(int)
         places = np.arange(b).repeat(n) * n + drawn
@@ -238,7 +238,7 @@ class Scores:
         return np.vstack([np.ones((1, n)), counts]).astype(np.float32)
 
     def _interval(self, values: np.ndarray, name: str, prefix: str = "") -> dict[str, np.ndarray]:
-        """Return value, `low` and `high`, each in one row, of what is resampled along axis 0."""
+        """Return the first of `values`, and `low` and `high` of all others, which are resamples."""
         values = values.reshape(len(values), -1)
         ends = [(1 - self.level) / 2, (1 + self.level) / 2]
         low, high = pd.DataFrame(values[1:]).quantile(ends).to_numpy()
@@ -247,9 +247,9 @@ class Scores:
     @cached_property
     @one_thread()
     def _estimated(self) -> list[tuple[Task, np.ndarray, np.ndarray, np.ndarray]]:
-        """The estimates from answers, from labels, and what is compared with the truth.
+        """Every task with its estimates from answers, from labels, and to compare with the truth.
 
-        Each has the shape (resamples, quantities, pairs).
+        All estimates have the shape (resamples, quantities, pairs).
         """
         found = []
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
@@ -267,7 +267,7 @@ class Scores:
 
     @cached_property
     def _composed(self) -> list[tuple[pd.DataFrame, np.ndarray]]:
-        """Of every task its compositions, and their cells, (resamples, compositions)."""
+        """The compositions of every task, and their cells, shape (resamples, compositions)."""
         found, measured = [], COLUMNS.index(self.measure)
         for task, *estimates in self._estimated:
             chain = task.world.chain
@@ -282,7 +282,7 @@ class Scores:
             external = _rae(exact, _products(compared, steps))
             internal = _rae(answers[:, [whole]], product)
             threshold = self.multiplier * _rae(labels[:, [whole]], _products(labels, steps))
-            # Rounding alone must not decide: a product and the same product in another order.
+            # Rounding alone must not decide, as between a product and the same in another order.
             inconsistent = internal > threshold + 1e-12
             undefined = np.isnan(internal) | np.isnan(threshold)
             cells = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
@@ -297,11 +297,11 @@ class Scores:
 
 
 def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tuple[int, ...]]:
-    """Return all compositions of a chain, or at most so many of them.
+    """Return all compositions of a chain, or at most `most` of them.
 
-    Their number doubles with every component. If there are more than `most`, the one through all
-    cutpoints is kept, and others drawn: each cutpoint is on the path with probability ½, doubles
-    and the empty path are dropped.
+    Their number doubles with every component. If there are more than `most`, the composition
+    through all cutpoints is kept, and others are drawn. Each cutpoint is on a drawn path with
+    probability ½; duplicates and the empty path are dropped.
     """
     first = list(itertools.islice(chain.compositions(), most + 1))
     if len(first) <= most:
@@ -313,12 +313,12 @@ def some_compositions(chain: Chain, most: int, seed: int, name: str) -> list[tup
 
 
 def rungs(task: Task) -> dict[str, np.ndarray]:
-    """Return for every rung by name which prompts are on it, each (questions, samples).
+    """Return which prompts are on each rung, by name, each of shape (questions, samples).
 
-    Where facts are withheld, the rungs are the kinds of question, below those of *all* prompts
-    and of those whose answer is *inferred* from what is known.
+    Where facts are withheld, the first rungs are *all* prompts and those whose answer is *inferred*
+    from what is known. The others are the kinds of question.
     """
-    asked, changed = task.asked, task.labels != task.before  # a factual answer never is
+    asked, changed = task.asked, task.labels != task.before  # a factual answer never changes
     if task.n_untold:
         kind = np.array([[one.kind] for one in task.asks])
         on = {"all": True, "inferred": changed} | {name: kind == name for name in KINDS}
@@ -330,10 +330,10 @@ def rungs(task: Task) -> dict[str, np.ndarray]:
 
 
 def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Estimate every quantity of every pair from its definition, (resamples, quantities, pairs)."""
+    """Estimate quantities of all pairs by definition, shape (resamples, quantities, pairs)."""
     tree = task.world.chain.cut_tree
-    x, y = (given[nodes] for nodes in np.triu_indices(len(tree), 1))  # factual: one a node
-    y1, y0 = given[len(tree) :: 2], given[len(tree) + 1 :: 2]  # then two a pair
+    x, y = (given[nodes] for nodes in np.triu_indices(len(tree), 1))  # factual: one per node
+    y1, y0 = given[len(tree) :: 2], given[len(tree) + 1 :: 2]  # then two per pair
 
     def n(event: np.ndarray) -> np.ndarray:
         return np.asarray(counts @ event.sum(axis=1, dtype=np.float32).T, dtype=float)
@@ -344,10 +344,10 @@ def _estimates(task: Task, given: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _rae(truth: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Return the relative absolute error; missing if relative to zero."""
+    """Return the relative absolute error, which is NaN where the truth is zero."""
     return np.asarray(np.abs(truth - found) / np.abs(np.where(truth == 0, np.nan, truth)))
 
 
 def _products(of: np.ndarray, paths: list[list[int]]) -> np.ndarray:
-    """Return the product of the columns of every path, (resamples, paths)."""
+    """Return the product of the columns on every path, shape (resamples, paths)."""
     return np.array([of[:, path].prod(axis=1) for path in paths]).reshape(len(paths), len(of)).T

@@ -1,7 +1,7 @@
-"""Static data sets: fixed samples of tasks, for those who want to compare, not to generate.
+"""Static data sets: fixed samples of tasks, for comparing results without generating tasks.
 
-``data/static_data_sets.yml`` says what each set is made of, and what people should know of it;
-``lib.book.publishing`` writes that beside the tables. Same configuration and seed, same bytes.
+``data/static_data_sets.yml`` says what each set is made of and what its users should know, which
+``lib.book.publishing`` writes beside the tables. Equal configurations and seeds give equal bytes.
 """
 
 from typing import Any
@@ -13,20 +13,20 @@ from lib.files import read_yaml
 
 _FILE = read_yaml(ROOT / "data" / "static_data_sets.yml")
 
-#: By name; what the keys mean is told in the file.
+#: The configuration of each set, by name; the file explains its keys.
 CONFIGURATIONS = _FILE["configurations"]
 
-#: What differs from them in a set of a few rows.
+#: The entries that differ from a configuration in a set of a few rows.
 SMALL = _FILE["small"]
 
-#: What is the same of all of them.
+#: The fields of a description that are the same for all sets.
 DESCRIPTION = _FILE["description"]
 
 
 def static_tasks(name: str, seed: int = 0, **changed: Any) -> Tasks:
     """Generate the tasks of a static data set: all of the first graph, then those of the next.
 
-    `changed` differs from its configuration, such as `n_samples` or `n_replicates`.
+    `changed` replaces entries of its configuration, such as `n_samples` or `n_replicates`.
     """
     check_known("data set", name, CONFIGURATIONS)
     one = CONFIGURATIONS[name] | changed
@@ -38,7 +38,7 @@ def static_tasks(name: str, seed: int = 0, **changed: Any) -> Tasks:
 
 
 def described(tasks: Tasks) -> dict[str, Any]:
-    """Return the fields of a ``lib.book.publishing.Description`` of a set, but for its command."""
+    """Return the fields of a set's ``lib.book.publishing.Description``, except its command."""
     one = CONFIGURATIONS[tasks.name]
     told = {
         "n_prompts": len(tasks),

@@ -1,13 +1,13 @@
-"""Stories: a Boolean world told in words, without a second reading.
+"""Stories: a Boolean world told in words that can be read in only one way.
 
-A prompt has three parts. The *causal context* tells the rules, one sentence a node: what is true
-*if and only if* what holds, alternatives as a lettered list under *at least one* or *all*, and, at
-the end, that nothing else matters. The *sample context* tells what happened this time: the noise of
-every node, or of some, among details that do not matter. The *question* asks for one node, as
-things are or after an intervention that holds regardless of the rules; and with facts not told,
-whatever :mod:`lib.ccr.questions` asks.
+A prompt has three parts. The *causal context* tells the rules, one sentence per node: the node is
+true *if and only if* its conditions hold, which form a lettered list under *at least one* or *all*.
+At the end, it says that nothing else matters. The *sample context* tells what happened this time:
+the noise of every node, or of some, among details that do not matter. The *question* asks about one
+node, as things are or after an intervention that holds regardless of the rules. If some facts are
+not told, it asks whatever :mod:`lib.ccr.questions` asks.
 
-The paired form is a Python program that tells the same rules, facts and question.
+The paired form of a prompt is a Python program that tells the same rules, facts and question.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,11 @@ from lib.errors import check
 from lib.files import read_yaml
 from lib.noise import uniforms
 
-#: Ways to say the same: of "one" condition, of "or", of "and", of an intervention, "do".
+#: Wordings that say the same: a rule with "one" condition, with "or" or with "and", and an
+#: intervention, "do".
 WORDINGS: list[dict[str, str]] = read_yaml(ROOT / "data" / "wordings.yml")
 
-#: What is said where facts are not told, and how kinds of question are asked in other forms.
+#: What is said where facts are not told, and the forms of questions that have words of their own.
 FORMS: dict[str, str] = read_yaml(ROOT / "data" / "questions.yml")
 
 _PROGRAM = Template((ROOT / "data" / "program.txt").read_text(encoding="utf-8"))
@@ -36,10 +37,10 @@ _PROGRAM = Template((ROOT / "data" / "program.txt").read_text(encoding="utf-8"))
 
 @dataclass(frozen=True)
 class Story:
-    """A world told with the vocabulary of a theme; `name` tells it from other stories of a seed.
+    """A world told with the vocabulary of a theme.
 
-    `wording` says in which of the ways of `WORDINGS`, `asides` whether to tell details that do
-    not matter.
+    `name` tells the story from others of the same `seed`. `wording` is the number of one of the
+    `WORDINGS`, and `asides` says whether to tell details that do not matter.
     """
 
     theme: Theme
@@ -59,14 +60,14 @@ class Story:
 
     @property
     def rules(self) -> list[tuple[str, str]]:
-        """The parts of the causal context, role and sentence: situation, rules, closed world."""
+        """The parts of the causal context, as (role, text): situation, rules and closed world."""
         wording = WORDINGS[self.wording]
         parts = [("situation", self.theme.openings[self.wording % len(self.theme.openings)])]
         chain, operators = self.world.chain, self.world.operators
         for number, (node, causes) in enumerate(zip(self.nodes, chain.parents, strict=True)):
             clauses = [node.own, *(self.nodes[cause].true for cause in causes)]
             rule = wording[operators[number] if causes else "one"]
-            # With letters, a list has one reading.
+            # With letters, a list can be read in only one way.
             lettered = (f"({ascii_lowercase[i]}) {one}" for i, one in enumerate(clauses))
             told = rule.format(effect=node.true, causes="; ".join(lettered) if causes else node.own)
             parts.append((f"rule of node {number}", told[0].upper() + told[1:]))
@@ -78,7 +79,7 @@ class Story:
         return " ".join(text for _, text in self.rules)
 
     def facts(self, noise: np.ndarray) -> list[tuple[int | None, np.ndarray]]:
-        """Tell noise, shape (nodes, n), part by part: its node, None for an aside, and n sentences.
+        """Tell noise, shape (nodes, n), in parts: a node, or None for an aside, and n sentences.
 
         Noise of -1 is not told: its sentence is empty.
         """
@@ -86,7 +87,7 @@ class Story:
         details = uniforms(self.seed, f"{self.name}, details", 0, n, 2 * len(self.nodes))
 
         def chosen(sentences: Sequence[str], term: int) -> np.ndarray:
-            """Choose evenly for every sample."""
+            """Choose a sentence for every sample, all with equal chances."""
             which = (details[term] * len(sentences)).astype(int)
             return np.asarray(np.take(np.array(sentences, object), which))
 
@@ -104,11 +105,11 @@ class Story:
         return [" ".join(filter(None, sentences)) for sentences in zip(*columns, strict=True)]
 
     def ask(self, question: Question) -> str:
-        """Ask a question, without saying what may be answered.
+        """Return a question in words, without saying which answers are allowed.
 
-        It claims of one node that it is true, perhaps after something is done, and tells what is
-        known of nodes as they are. *Necessity*, *sufficiency* and *dependence* have words of their
-        own, for the claims of :func:`~lib.ccr.questions.every_question`. What has none is refused.
+        It claims that one node is true, perhaps after some actions, and tells what is known of
+        nodes as they are. *Necessity*, *sufficiency* and *dependence* have words of their own for
+        the claims of :func:`~lib.ccr.questions.every_question`. Any other question is refused.
 
         Examples
         --------
@@ -136,7 +137,7 @@ class Story:
         return FORMS["known"].format(known=known) + asked if known else asked
 
     def _done(self, actions: Actions) -> str:
-        """Say what is done; what is kept as it would be otherwise comes last."""
+        """Say in words what is done; a node that is kept as it would be otherwise comes last."""
         node, value = actions[-1]
         if isinstance(value, bool):
             return " and ".join(self._clause(*action) for action in actions)
@@ -147,9 +148,9 @@ class Story:
         return self.nodes[node].true if value else self.nodes[node].false
 
     def program(self, question: Question, told: np.ndarray) -> str:
-        """Tell one sample, whose noise is 1, 0 or, untold, -1, and a question as a program.
+        """Return a program of one sample, whose noise is 1, 0 or, if untold, -1, and a question.
 
-        It prints the answer that it finds by going through all worlds that fit.
+        The program goes through all worlds that fit and prints the answer that it finds.
         """
         names = [repr(node.label) for node in self.nodes]
         facts = [
@@ -162,7 +163,7 @@ class Story:
             rules.append(f"    now[{names[node]}] = do.get({names[node]}, {rule})")
 
         def after(node: int, actions: Actions) -> str:
-            """Write the value of a node after something is done."""
+            """Write the expression of a node's value after some actions."""
             kept = {one: after(one, v) if isinstance(v, tuple) else v for one, v in actions}
             done = ", ".join(f"{names[one]}: {value}" for one, value in kept.items())
             return f"world(own, {{{done}}})[{names[node]}]"

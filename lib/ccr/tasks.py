@@ -1,8 +1,8 @@
-"""Tasks: random worlds told many times, with a question for every quantity, and their setting.
+"""Tasks: random worlds told many times, the questions for every quantity, and their setting.
 
-About each sample of a world a factual question is asked for every node of the cut tree, the root
-among them, and two interventional ones for every pair, with the cause made true and made false. So
-P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
+About each sample of a world, one factual question is asked for every node of the cut tree, the root
+included, and two interventional questions for every pair, with the cause made true and made false.
+So P(y | x), P(y | do x) and the PNS can all be estimated from the answers.
 """
 
 import itertools
@@ -38,14 +38,14 @@ from lib.files import AnyPath, atomic_write, write_parquet
 from lib.noise import uniforms
 from lib.workers import in_order
 
-#: A prompt and its answer, see :meth:`Tasks.prompts`; and the columns of a table, by name.
+#: A prompt with its answer, see :meth:`Tasks.prompts`; and the columns of a table, by name.
 Prompt: TypeAlias = dict[str, Any]
 Columns: TypeAlias = dict[str, Any]
 
-#: Samples that are written at a time: smaller blocks take longer, and compress less.
+#: The number of samples that are written at a time: smaller blocks take longer and compress less.
 BLOCK = 10_000
 
-#: So many worlds are drawn for one task before a floor or balance counts as out of reach.
+#: The number of worlds drawn for one task before its floor or balance counts as out of reach.
 MOST_ATTEMPTS = 1_000
 
 
@@ -53,10 +53,10 @@ MOST_ATTEMPTS = 1_000
 class Task:
     """One world, its story, and the samples that are told of it.
 
-    `number` is which of its set, `attempts` how many worlds were drawn until one met the
-    requirements. `only_changed` leaves out prompts with the same answer `before`. Of every sample,
-    `n_untold` facts are not told; then `unknown` leaves out prompts until that share of each kind
-    has an answer that cannot be known.
+    `number` is the task's number in its set, `attempts` counts the worlds drawn until one met the
+    requirements. `only_changed` leaves out prompts with the same answer `before`. In every sample,
+    `n_untold` facts are not told. If there are such facts, `unknown` leaves out prompts until that
+    share of each kind has an answer that cannot be known.
     """
 
     number: int
@@ -69,7 +69,7 @@ class Task:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What may be said to a question, each at the place of its number."""
+        """The allowed answers in words, each at the place of its number."""
         return ANSWERS if self.n_untold else ANSWERS[:2]
 
     @property
@@ -84,7 +84,7 @@ class Task:
 
     @property
     def told(self) -> np.ndarray:
-        """What is told of the noise, 1 or 0, and -1 where nothing is."""
+        """The noise as it is told: 1 or 0, and -1 where it is not told."""
         if not self.n_untold:
             return self.noise.astype(int)
         rank = self._drawn("untold", self.world.chain.n_nodes).argsort(axis=0).argsort(axis=0)
@@ -92,17 +92,17 @@ class Task:
 
     @property
     def samples(self) -> list[str]:
-        """The sample contexts; told anew each time, because many of them are long."""
+        """The sample contexts, told anew at each access, because many of them are long."""
         return self.story.samples(self.told)
 
     @cached_property
     def asks(self) -> list[questions.Question]:
-        """The questions, of which not all are asked about every sample."""
+        """The questions; not all of them are asked about every sample, see `asked`."""
         return questions.every_question(self.world.chain, self.n_untold > 0)
 
     @cached_property
     def keys(self) -> np.ndarray:
-        """What each question sets, cause and value (-1 if factual), and asks for, its effect."""
+        """The cause and value that each question sets (-1 if factual), and its effect."""
         rule = "every fact must be told for tables of causes and effects, not for `prompts`"
         check(self.n_untold == 0, rule, f"{self.n_untold} untold")
         claims = [one.claims[0] for one in self.asks]
@@ -110,31 +110,31 @@ class Task:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The questions in words, and what may be answered."""
+        """The questions in words, each with the answers that are allowed."""
         answer = FORMS["answer" if self.n_untold else "yes or no"]
         return [f"{self.story.ask(one)} {answer}" for one in self.asks]
 
     @property
     def questions(self) -> pd.DataFrame:
-        """One row a question: the three parts of its key, or its kind, and its text."""
+        """A table of the questions: the three parts of the key, or the kind, and the text."""
         return _numbered([self], _questions)
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """The true answers, shape (questions, samples); their numbers, if facts are not told."""
+        """The true answers, shape (questions, samples), as numbers if some facts are not told."""
         labels = questions.decide(self.world, self.asks, self.told)
         return labels if self.n_untold else labels.astype(bool)
 
     @property
     def truth(self) -> np.ndarray:
-        """The true answers as tables and prompts have them: in words, if facts are not told."""
+        """The true answers as tables and prompts have them, in words if some facts are not told."""
         return np.array(ANSWERS, dtype=object)[self.labels] if self.n_untold else self.labels
 
     @property
     def before(self) -> np.ndarray:
-        """For every question the true answer without an intervention, (questions, samples).
+        """The true answers without the interventions, shape (questions, samples).
 
-        With facts withheld, that without what is known.
+        With facts withheld, they are the true answers without what is known.
         """
         if self.n_untold:
             asks = [replace(one, given=()) for one in self.asks]
@@ -145,7 +145,7 @@ class Task:
     def asked(self) -> np.ndarray:
         """Which questions are asked about which samples, shape (questions, samples).
 
-        What is known is true of a sample, and the answer is one that should be asked for.
+        What is known must be true of the sample, and `only_changed` and `unknown` must allow it.
         """
         known = [questions.Question("known", one.given) for one in self.asks]
         asked: np.ndarray = questions.decide(self.world, known, self.noise) == 1
@@ -171,7 +171,7 @@ class Task:
         return exact_quantities(self.world)
 
     def anatomy(self, sample: int = 0) -> pd.DataFrame:
-        """Return every sentence of a prompt with its `part`, context or sample, and its `role`."""
+        """Return every sentence of a prompt with its `part` (context or sample) and its `role`."""
         rule = f"sample must lie between 0 and {self.n_samples - 1}"
         check(is_count(sample, 0) and sample < self.n_samples, rule, sample)
         rows = [("context", role, text) for role, text in self.story.rules]
@@ -236,7 +236,7 @@ def _quantities(task: Task) -> Columns:
 
 
 def _frame(parts: Iterable[Columns]) -> pd.DataFrame:
-    """Put columns below each other; what is not one cell a row is said of every row of a part."""
+    """Stack the columns of all parts; a single value is repeated in every row of its part."""
     parts = list(parts)
     n = [next(len(cells) for cells in part.values() if not np.isscalar(cells)) for part in parts]
 
@@ -252,7 +252,7 @@ def _frame(parts: Iterable[Columns]) -> pd.DataFrame:
 
 
 def _numbered(tasks: Iterable[Task], of_task: Callable[[Task], Columns]) -> pd.DataFrame:
-    """Return the columns of tasks, one below another, after the number of each."""
+    """Return the columns of all tasks, stacked, after a column of the number of each task."""
     return _frame({"task": np.int32(task.number)} | of_task(task) for task in tasks)
 
 
@@ -262,7 +262,7 @@ def _told(task: Task) -> list[str]:
 
 
 def _rows(task: Task, values: dict[str, int]) -> Iterator[Columns]:
-    """Yield the rows of a question, or of a pair of them, one a sample."""
+    """Yield the columns of each question, or pair of questions, with one row per sample."""
     label, told = [node.label for node in task.story.nodes], pd.Series(_told(task))
     asked = [np.flatnonzero(task.keys[:, 1] == value) for value in values.values()]
     for pair in np.transpose(asked):
@@ -285,14 +285,14 @@ def _rows(task: Task, values: dict[str, int]) -> Iterator[Columns]:
 
 
 def _flat(tasks: Sequence[Task], values: dict[str, int]) -> pd.DataFrame:
-    """Return the questions with some values about every sample, with the public columns.
+    """Return the questions that set one of `values`, about all samples, with the public columns.
 
-    Those with one value, and their answers, stand in columns of the ending that maps to it.
+    A question and its answer are in the columns whose ending `values` maps to its value.
     """
     return _frame(row for task in tasks for row in _rows(task, values))
 
 
-#: The normalised tables, each made of the columns of one task after another.
+#: The normalised tables, each with the function that returns the columns of one task.
 TABLES: dict[str, Callable[[Task], Columns]] = {
     "contexts": _contexts,
     "samples": _samples,
@@ -303,7 +303,7 @@ TABLES: dict[str, Callable[[Task], Columns]] = {
 
 
 def _table(of_task: Callable[[Task], Columns]) -> Any:
-    """Return a property of tasks: a table of them all."""
+    """Return a cached property of `Tasks`: one table of all its tasks."""
     return cached_property(lambda self: _numbered(self.tasks, of_task))
 
 
@@ -311,14 +311,14 @@ def _table(of_task: Callable[[Task], Columns]) -> Any:
 class Tasks:
     """A set of tasks, as tables.
 
-    Normalised, these are `contexts` (one row a task), `samples` and `questions` of each, `answers`
-    (a sample's question and its true answer), and `quantities` (a task's pair of nodes). The flat
-    frames `factual` and `interventional` have the columns of the public data sets, interventional
-    prompts in pairs, with `only_changed` those whose answers differ.
+    The normalised tables are `contexts` (one row per task), `samples` and `questions` of each task,
+    `answers` (the true answer to each prompt) and `quantities` (of each pair of nodes of a task).
+    The flat frames `factual` and `interventional` have the columns of the public data sets.
+    Interventional prompts are in pairs; with `only_changed`, only those whose answers differ.
 
-    Nodes are numbers, in topological order, and `contexts` has their names. A question sets the
-    node `cause` to `value` and asks for the node `effect`; a factual one has -1 for the first two.
-    What every column means is told in ``data/static_data_sets.yml``, and so on every card.
+    Nodes are numbered in topological order, and `contexts` has their names. A question sets the
+    node `cause` to `value` and asks about the node `effect`; in a factual question, the first two
+    are -1. ``data/static_data_sets.yml``, and so every card, says what every column means.
     """
 
     tasks: Sequence[Task] = field(repr=False)
@@ -349,7 +349,7 @@ class Tasks:
         """Yield every prompt: `id`, `task`, `sample`, `question`, `context`, `text`, `answer`.
 
         With facts withheld, the answer is one of :data:`~lib.ccr.questions.ANSWERS`, and the `kind`
-        of the question comes last.
+        of the question is the last item.
         """
         for task in map(replace, self.tasks):  # copies, as in `to_parquet`
             contexts, texts, truth = _told(task), task.texts, task.truth.tolist()
@@ -367,9 +367,9 @@ class Tasks:
                 }
 
     def to_parquet(self, folder: AnyPath) -> Path:
-        """Write the five tables as Parquet, some tasks at a time; they appear all at once.
+        """Write the five tables as Parquet, some tasks at a time; the files appear all at once.
 
-        An earlier set in that folder is replaced, with what was published of it.
+        An earlier set in that folder is replaced, together with what was published with it.
         """
         files = [*(f"{name}.parquet" for name in TABLES), "README.md", "croissant.json"]
         files += ["DATASHEET.md", "csv"]
@@ -377,7 +377,7 @@ class Tasks:
             size = BLOCK // max(task.n_samples for task in self.tasks) or 1
             blocks = [self.tasks[low : low + size] for low in range(0, len(self.tasks), size)]
             for name, of_task in TABLES.items():
-                # A copy of each task and story: it goes, and with it all that was computed of it.
+                # Copies of tasks and stories: what is computed from them is freed with them.
                 copies = ([replace(one, story=replace(one.story)) for one in b] for b in blocks)
                 frames = (_numbered(some, of_task) for some in copies)
                 write_parquet(beside / f"{name}.parquet", frames, compression="zstd")
@@ -386,34 +386,34 @@ class Tasks:
 
 @dataclass(frozen=True)
 class Setting:
-    """What tasks are made of: graph, world, and how it is told.
+    """What tasks are made of: a graph, a world, and how the world is told.
 
     Parameters
     ----------
     theme : Theme or str
-        Or its name, 'candy_party', for instance.
+        A theme or its name, such as 'candy_party'.
     n_per_bcc, bcc_types : sequence of int, str or sequence of str
-        Those of :class:`~lib.ccr.graphs.Chain`; 'mixed' is a kind drawn for each component.
+        As in :class:`~lib.ccr.graphs.Chain`; with 'mixed', a kind is drawn for each component.
     causal_functions : {'and', 'or', 'random', 'or, and at the leaf'}, optional
-        By default what the theme insists on, as ClinicalNotes does on the last, or else 'random'.
+        By default what the theme insists on (ClinicalNotes: the last one), or else 'random'.
     n_samples : int
-        Of each world.
+        The number of samples of each world.
     least_pns, balance : float
-        Draw worlds anew until the global PNS is at least `least_pns`, and the leaf is true with a
-        probability between `balance` and one minus that.
+        Worlds are drawn anew until the global PNS is at least `least_pns` and the leaf is true with
+        a probability between `balance` and one minus `balance`.
     probabilities : sequence of float
-        What the probabilities of noise are drawn from.
+        The values from which the probabilities of noise are drawn.
     n_wordings, asides : int, bool
-        How many of the three ways to say the same take turns; whether details are told that do
-        not matter.
+        How many of the three ways to say the same take turns, and whether details that do not
+        matter are told.
     only_changed : bool
-        Keep only interventional prompts that the intervention changes; with facts withheld, of
-        the prompts that tell what is known, only those whose answer it changes.
+        Keep an interventional prompt only if the intervention changes its answer. With facts
+        withheld, keep a prompt that tells what is known only if this changes its answer.
     withheld : float
-        Share of the facts of every sample that are not told, at least one if it is above 0. Then
-        all kinds of :mod:`lib.ccr.questions` are asked.
+        The share of the facts of every sample that is not told. If it is above 0, at least one fact
+        is not told, and all kinds of :mod:`lib.ccr.questions` are asked.
     unknown : float, optional
-        Share of the prompts of each kind whose answer cannot be known; by default as it comes.
+        The share of prompts of each kind whose answer cannot be known; by default, as it comes.
     """
 
     theme: Theme
@@ -504,9 +504,9 @@ def generate(
 ) -> Tasks:
     """Generate tasks of compositional causal reasoning, with their true answers.
 
-    `setting` takes the other parameters of :class:`Setting`; ``n_tasks=1, first_task=7`` is the
-    eighth task of a larger set. What is unknown or out of its range is refused. `n_jobs` workers
-    draw worlds, by default those of :func:`joblib.parallel_config`, or else one.
+    `setting` takes the other parameters of :class:`Setting`. Unknown parameters and values out of
+    range are refused. ``n_tasks=1, first_task=7`` makes the eighth task of a larger set. `n_jobs`
+    workers draw worlds, by default as many as :func:`joblib.parallel_config` says, or else one.
 
     Examples
     --------

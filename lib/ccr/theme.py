@@ -1,8 +1,8 @@
 """What a theme is: the vocabulary of a story, and how a reader recognises it.
 
 A theme knows nothing of graphs, operators or truth. It says what the nodes of a story are called,
-what makes each true of its own accord, how that is told, and what is told beside it that does not
-matter. Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
+what makes each node true of its own accord, how this is told, and which details that do not matter
+are told with it. Every module of :mod:`lib.ccr.themes` holds one theme, in the variable ``THEME``.
 """
 
 import itertools
@@ -19,16 +19,16 @@ from lib.errors import InputError, check, check_known
 from lib.files import read_yaml
 from lib.noise import uniforms
 
-#: First names from several languages, each distinct from the start of any other.
+#: First names from several languages; none is the beginning of another.
 FRIENDS: list[str] = read_yaml(ROOT / "data" / "friends.yml")
 
 
 @dataclass(frozen=True)
 class Node:
-    """How a node appears in a story; of several sentences, one is chosen for each sample.
+    """How a node appears in a story; where several sentences are listed, each sample uses one.
 
-    The clauses `true` and `false` begin as they do within a sentence: with a small letter, if not
-    with a name. The story makes it a capital where a sentence begins.
+    The clauses `true` and `false` begin as they do within a sentence: with a small letter, unless
+    they begin with a name. The story makes this letter a capital where a sentence begins.
     """
 
     label: str  # in tables
@@ -48,7 +48,7 @@ class Node:
 
 
 class Draw:
-    """Numbers and choices of one story, named among those of a seed, from noise with an address."""
+    """Random numbers and choices of one story, from noise addressed by a seed and a name."""
 
     def __init__(self, seed: int, name: str):
         self.seed, self.name, self.used = seed, name, 0
@@ -69,7 +69,7 @@ class Draw:
         return choices[self.integer(0, len(choices) - 1)]
 
     def people(self, n: int) -> list[str]:
-        """Return `n` different first names; double and triple names when there are many."""
+        """Return `n` different first names; if `n` is large, some are double or triple names."""
         names = list(FRIENDS)
         for parts in (2, 3):
             if n > len(names):
@@ -81,26 +81,27 @@ class Draw:
 class Theme(ABC):
     """The vocabulary of a story.
 
-    A subclass implements `nodes` and `holds`, and states the attributes of this class or, by
-    ``class CandyParty(Theme, name="candy_party")``, takes them from a file of ``data/themes``. No
-    clause or label holds a period, a semicolon or the word *and*: the reader knows by them where a
-    clause ends.
+    A subclass implements `nodes` and `holds`. It states the attributes of this class or, with
+    ``class CandyParty(Theme, name="candy_party")``, takes them from a file in ``data/themes``. No
+    clause or label may hold a period, a semicolon or the word *and*, because these tell the reader
+    where a clause ends.
     """
 
-    #: As in ``generate("candy_party", ...)``; that of the module.
+    #: The name, as in ``generate("candy_party", ...)``; the module has the same name.
     name: ClassVar[str]
 
-    #: Each introduces the situation, with all that must be known to judge a fact, such as a
-    #: catalogue; the wordings of a prompt take turns.
+    #: Each opening introduces the situation, with all that must be known to judge a fact, such as
+    #: a catalogue. The wordings of prompts take the openings in turn.
     openings: ClassVar[Sequence[str]]
 
-    #: Closes the world: nothing but what is told decides.
+    #: The text that closes the world: nothing but what is told decides.
     closing: ClassVar[str]
 
-    #: Each says that a node is true, that it is not, and asks whether it is; ``{}`` is which node.
+    #: Each entry says that a node is true, says that it is not, and asks whether it is; in it,
+    #: ``{}`` stands for the name of the node.
     clauses: ClassVar[Sequence[Sequence[str]]] = ()
 
-    #: Patterns of all sentences of a sample, facts and details: the reader refuses others.
+    #: Patterns of all sentences of a sample, facts and details; the reader refuses any other.
     sentences: ClassVar[Sequence[str]] = ()
 
     #: The operators that the theme insists on, if any.
@@ -114,14 +115,14 @@ class Theme(ABC):
 
     @abstractmethod
     def nodes(self, n: int, draw: Draw) -> list[Node]:
-        """Return the nodes of a story, in topological order, with what is drawn for it."""
+        """Return the nodes of a story in topological order, with all that is drawn for it."""
 
     @abstractmethod
     def holds(self, own: str, text: str) -> bool | None:
-        """Say whether a node's own condition holds by the facts of a text; None if none tells."""
+        """Say whether a node's own condition holds according to a text; None if no fact tells."""
 
     def affirmed(self, text: str, form: int) -> str | None:
-        """Return the clause that a text says (form 0), denies (1) or asks for (2), or None."""
+        """Return the clause that a text affirms (form 0), denies (1) or asks about (2), or None."""
         for clause in self.clauses:
             pattern = re.escape(clause[form]).replace(r"\{\}", r"([\w -]+)")
             if found := re.fullmatch(pattern, text):
@@ -129,22 +130,22 @@ class Theme(ABC):
         return None
 
 
-#: Sentences for true noise and for false, and by name what else is drawn.
+#: Sentences for true noise, sentences for false noise, and the other words drawn, by name.
 Drawn: TypeAlias = tuple[list[str], list[str], dict[str, Any]]
 
 
 class Friends(Theme):
-    """A theme whose nodes are friends, all told in the same words, with ``{}`` for what is drawn.
+    """A theme whose nodes are friends, all told in the same words, with ``{}`` for drawn words.
 
     A subclass implements `drawn` instead of `nodes`.
     """
 
-    #: What makes a friend's noise true, and sentences that do not matter.
+    #: The clause for what makes a friend's noise true, and sentences that do not matter.
     own: ClassVar[str]
     asides: ClassVar[Sequence[str]]
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
-        """Return one friend a node."""
+        """Return one friend for each node."""
         return [self._friend(name, self.drawn(name, draw)) for name in draw.people(n)]
 
     def _friend(self, name: str, drawn: Drawn) -> Node:
@@ -155,11 +156,11 @@ class Friends(Theme):
 
     @abstractmethod
     def drawn(self, name: str, draw: Draw) -> Drawn:
-        """Return sentences for true noise and for false, and by name what else is drawn."""
+        """Return sentences for true noise, those for false noise, and other drawn words by name."""
 
 
 def understood(pattern: str, own: str) -> re.Match[str]:
-    """Return the match of a condition that a rule tells; refuse one of which nothing is known."""
+    """Return the match of a condition that a rule tells; refuse a condition without a match."""
     if not (found := re.fullmatch(pattern, own)):
         raise InputError(f"the theme must know every condition: found {own!r}")
     return found
@@ -191,7 +192,7 @@ def themes() -> dict[str, Theme]:
 
 
 def find_theme(name: str | Theme) -> Theme:
-    """Return the theme of this name; or a theme that is given itself, if it states all it needs."""
+    """Return the theme of this name, or the given theme itself if it states all that it needs."""
     if not isinstance(name, Theme):
         check(not isinstance(name, type), "a theme is an object, not its class", name)
         check_known("theme", name, themes())

@@ -1,4 +1,4 @@
-"""The benchmark as a taskset of verifiers, without an end.
+"""The benchmark as an endless taskset of verifiers.
 
 verifiers (https://github.com/PrimeIntellect-ai/verifiers) lets a model act in an environment and
 gives it a reward, for evaluation and for training. It finds the taskset by the name of the
@@ -24,7 +24,7 @@ class CcrData(vf.TaskData):
 
 
 class CcrTask(vf.Task[CcrData]):
-    """An item, how an answer to it is scored, and how it is checked."""
+    """An item, with a score for answers to it and a check of the item itself."""
 
     @vf.reward
     async def right(self, trace: vf.Trace) -> float:
@@ -32,13 +32,13 @@ class CcrTask(vf.Task[CcrData]):
         return score(trace.last_reply, self.data.answer)
 
     async def validate(self, runtime: vf.Runtime) -> bool:
-        """Say whether the second oracle, which sees the prompt alone, finds the same answer."""
+        """Say whether the second oracle, which sees only the prompt, finds the same answer."""
         context, _, question = self.data.prompt_text.rpartition("\n\n")
         return bool(self.data.answer == ANSWERS[read(context, question)])
 
 
 class CcrConfig(vf.TasksetConfig):
-    """What items are made of."""
+    """The settings of the items."""
 
     theme: str = "candy_party"
     components: int = 3
@@ -53,7 +53,7 @@ class CcrTaskset(vf.Taskset[CcrTask, CcrConfig]):
     INFINITE = True
 
     def load(self) -> Iterator[CcrTask]:
-        """Yield items as they are asked for."""
+        """Yield items one by one, as they are asked for."""
         made_of = self.config.model_dump(include={"seed", "theme", *LEVELS})
         for one in (item(index, **made_of) for index in itertools.count()):
             yield CcrTask(CcrData(prompt=one["prompt"], answer=one["answer"]), self.config.task)

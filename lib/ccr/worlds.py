@@ -1,14 +1,14 @@
 r"""Boolean worlds: a structural causal model that can be told as a story.
 
-Every node is true or false. It has a noise of its own, :math:`U_V`, true with probability
-:math:`p_V`, and one operator over its noise and all its causes:
+Every node is true or false. It has its own noise :math:`U_V`, which is true with probability
+:math:`p_V`, and one operator that combines this noise with all its causes:
 
 .. math::
     V := U_V \land \bigwedge_{C \in \mathrm{pa}(V)} C
     \qquad\text{or}\qquad
     V := U_V \lor \bigvee_{C \in \mathrm{pa}(V)} C.
 
-Observation, intervention and counterfactual are the same function of the same noise.
+Observation, intervention and counterfactual use the same function of the same noise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from lib.ccr.graphs import Chain
 from lib.errors import check, check_known, check_names
 from lib.noise import uniforms
 
-#: The probabilities that noise is drawn with (reference implementation of CCR.GB).
+#: The probabilities that noise may have of being true (reference implementation of CCR.GB).
 PROBABILITIES = (0.4, 0.5, 0.6, 0.7, 0.8)
 
 #: How the operators of a world may be chosen.
@@ -46,12 +46,12 @@ class World:
             check(0 < p < 1, "a probability of noise must lie between 0 and 1", p)
 
     def noise(self, seed: int, name: str, n: int) -> np.ndarray:
-        """Draw the noise of `n` samples, shape (nodes, n); `name` tells worlds of a seed apart."""
+        """Draw the noise of `n` samples, (nodes, n); `name` distinguishes worlds with one seed."""
         drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes)
         return drawn < np.array(self.probabilities)[:, None]
 
     def values(self, noise: np.ndarray, do: Mapping[int, Any] | None = None) -> np.ndarray:
-        """Return every node's value, shape (nodes, n), for noise of that shape; `do` sets nodes."""
+        """Return every node's value, shape (nodes, n), for noise of this shape; `do` sets nodes."""
         check_names("do: node", do or (), range(self.chain.n_nodes))
         values = noise.copy()
         for node, causes in enumerate(self.chain.parents):
@@ -61,7 +61,7 @@ class World:
             if do and node in do:
                 kept = do[node]
                 nested = type(kept) is tuple
-                # True is minus one: of a number, every bit.
+                # True becomes minus one, which in packed noise is a number with every bit set.
                 values[node] = self.values(noise, dict(kept))[node] if nested else -int(kept)
         return values
 
@@ -73,14 +73,14 @@ def random_world(
     name: str,
     probabilities: Sequence[float] = PROBABILITIES,
 ) -> World:
-    """Draw operators and probabilities of noise for a chain; `name` tells it from others of a seed.
+    """Draw a chain's operators and noise probabilities; `name` distinguishes worlds with one seed.
 
-    'random' is half of each, the odd one 'and', shuffled; each probability is drawn evenly.
+    'random' gives a random half of the nodes, rounded up, 'and'; `probabilities` are drawn evenly.
     """
     check_known("causal_functions", causal_functions, CAUSAL_FUNCTIONS)
     n = chain.n_nodes
     if causal_functions == "random":
-        # The half of the nodes with the smallest uniforms: a shuffle without rejection.
+        # The half of the nodes with the smallest uniforms get "and": a shuffle without rejection.
         ranks = uniforms(seed, f"{name}, operators", terms=n)[:, 0].argsort().argsort()
         operators = ["and" if rank < n / 2 else "or" for rank in ranks]
     elif causal_functions == "or, and at the leaf":

@@ -1,7 +1,7 @@
-"""Estimators from elsewhere, by name: EconML's, or a class of your own.
+"""Estimators of other modules, by name: those of EconML, or classes of your own.
 
-An entry of an estimator file names the class, and after it the options of its constructor. The
-name of a base learner stands for the learner, and `option__parameter` for a parameter of it::
+An entry of an estimator file names the class and then the options of its constructor. The name of
+a base learner stands for the learner, and `option__parameter` for one of its parameters::
 
     forests:
       label: X-learner of EconML
@@ -9,15 +9,15 @@ name of a base learner stands for the learner, and `option__parameter` for a par
       models: rfr
       models__min_samples_leaf: 20
 
-An entry of EconML with `inference: auto`, or another that its class knows, has intervals. A class
-of your own needs `fit(covariates, treatment, outcome)`, which are arrays in this order, and
-`effect(covariates)` or, after `fit`, `ate_`. If it states intervals, it has, for the average, a
-`standard_error_` after `fit`; and, for single effects, `effect_interval(covariates)`, which returns
-both ends.
+An entry of EconML has intervals if it sets `inference: auto`, or another value that its class
+knows. A class of your own needs `fit(covariates, treatment, outcome)`, which gets arrays in this
+order, and either `effect(covariates)` or, after `fit`, `ate_`. To state an interval of the average,
+it sets `standard_error_` in `fit`. To state intervals of single effects, it has
+`effect_interval(covariates)`, which returns the lower and the upper ends.
 
-Options are passed as they are, a list as a list: nothing chooses among settings of a class that the
-book does not know. :func:`~lib.effects.estimator_files.every_setting` makes an entry of each, and a
-search of its own in `fit` chooses one.
+Options are passed on as they are, a list as a list, because the book cannot choose among settings
+of a class that it does not know. :func:`~lib.effects.estimator_files.every_setting` makes an entry
+of each setting; or the class searches in its own `fit`.
 """
 
 import copy
@@ -35,60 +35,61 @@ from lib.effects.learners import CLASSIFIER, LEARNERS, demanded, learner
 from lib.effects.study import Matrix, Vector
 from lib.errors import InputError, check, told
 
-#: What EconML's constructors demand; a forest, where they do not choose for themselves.
+#: Values of options that EconML's constructors demand: "auto" if EconML chooses a model itself, and
+#: otherwise a forest.
 DEMANDED = {
     **dict.fromkeys(("models", "overall_model", "final_models", "model_final"), "rfr"),
     **dict.fromkeys(("model_y", "model_t"), "auto"),
 }
 
-#: Options of EconML that model the treatment, and hence are classifiers.
+#: Options of EconML for models of the treatment, which therefore are classifiers.
 OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
 
 
 class EconML(BaseEstimator):
-    """An estimator of EconML, which calls covariates X and wants the outcome first."""
+    """An estimator of EconML, whose own `fit` takes the outcome first and calls covariates X."""
 
     def __init__(self, estimator: Any, inference: Any = None):
         self.estimator, self.inference = estimator, inference
 
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
-        """Fit outcome and treatment given the covariates."""
+        """Fit a copy of EconML's estimator to covariates, treatment and outcome."""
         self.estimator_, x = copy.deepcopy(self.estimator), np.asarray(covariates, dtype=float)
         with warnings.catch_warnings():
-            # EconML calls scikit-learn in ways that will change: nothing a reader could mend.
+            # EconML calls scikit-learn in ways that will change, which a reader cannot mend.
             warnings.simplefilter("ignore", FutureWarning)
             self.estimator_.fit(outcome, treatment.astype(int), X=x, inference=self.inference)
         return self
 
     def effect(self, covariates: Matrix) -> Vector:
-        """Return the effect at covariates, shape (m,)."""
+        """Return the effects at the covariates, shape (m,)."""
         return np.ravel(self.estimator_.effect(np.asarray(covariates, dtype=float)))
 
     @available_if(lambda self: self.inference is not None)
     def effect_interval(self, covariates: Matrix) -> list[Vector]:
-        """Return the ends of the intervals that EconML states of effects, (m,) each."""
+        """Return both ends of the intervals that EconML states for effects, (m,) each."""
         return [np.ravel(end) for end in self.estimator_.effect_interval(covariates, alpha=0.05)]
 
     @available_if(lambda self: self.inference is not None)
     def average_interval(self, covariates: Matrix) -> Vector:
-        """Return the ends of the interval that EconML states of the average effect."""
+        """Return both ends of the interval that EconML states for the average effect."""
         return np.ravel(self.estimator_.ate_interval(covariates, alpha=0.05))
 
     def takes_missing(self) -> bool:
-        """Say no: EconML takes them only if it is asked to."""
+        """Return False: EconML accepts missing values only if it is asked to."""
         return False
 
 
 def of_econml(kind: Any) -> bool:
-    """Say whether a class is one of EconML, or made from one."""
+    """Say whether a class is one of EconML's, or inherits from one."""
     return any(base.__module__.startswith("econml.") for base in getattr(kind, "__mro__", ()))
 
 
 def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection[str] = ()) -> Any:
     """Return an unfitted estimator of another module, by `module:Class`.
 
-    The `seed` is that of base learners, and of a `random_state`. A class of EconML that needs more
-    than covariates, treatment, outcome and what else is `given` is refused.
+    `seed` is that of base learners, and the default of a `random_state`. A class of EconML is
+    refused if its `fit` demands more than covariates, treatment, outcome and what is `given`.
     """
     with told(f"{name} cannot be loaded"):
         found = pkgutil.resolve_name(name)
@@ -103,7 +104,7 @@ def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection
         usual |= {"n_jobs": 1, "verbose": 0, "discrete_treatment": True}
         usual |= {key: value for key, value in DEMANDED.items() if key in demanded(found)}
     usual = {key: value for key, value in usual.items() if key in taken}
-    if name == "econml.dml:DML":  # it brings the intercept itself, and is wrong with a second one
+    if name == "econml.dml:DML":  # it adds an intercept, and a second one makes it wrong
         usual |= {"model_final": "ridge", "model_final__fit_intercept": False}
     options = usual | options
     inference = options.pop("inference", None) if econml else None

@@ -1,4 +1,4 @@
-r"""What an average effect is an average over: everybody, the treated, those who might do either.
+r"""Estimands: averages of the effect over all, over the treated, or over those who may do either.
 
 With :math:`p_0(z), p_1(z)` the true probabilities of the two arms, and :math:`\tau(z)` the
 conditional effect, an estimand is a weighting :math:`h` of subjects,
@@ -21,9 +21,10 @@ import pandas as pd
 from lib.effects.study import Study
 from lib.errors import check, check_known
 
-#: Name → the weight among those in the two arms, a function of the propensity: of all alike; of
-#: those who take either with a probability of 0.1 or more [2]_; of the treated; and of overlap,
-#: who count the more the harder it is to say what they will do [1]_.
+#: Name → the weight of a subject among those in the two arms, as a function of its propensity. The
+#: average is over all alike; over those who take either arm with a probability of 0.1 or more [2]_;
+#: over the treated; and over the overlap, where subjects count more, the harder it is to say which
+#: arm they will take [1]_.
 TILTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "ATE, two arms": np.ones_like,
     "ATE, trimmed": lambda e: np.where(np.abs(np.real(e) - 0.5) <= 0.4, 1.0, 0.0),
@@ -33,9 +34,9 @@ TILTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def weights_of(control: np.ndarray, treated: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the weights, (m,), of each estimand, from the probabilities of the two arms, (m,).
+    """Return each estimand's weights, (m,), from the probabilities of the two arms, (m,) each.
 
-    Where there are no other arms, "ATE" and "ATE, two arms" are one.
+    If there are no other arms, "ATE" and "ATE, two arms" are the same.
     """
     both = control + treated
     e = treated / np.maximum(both, np.finfo(float).tiny)
@@ -43,7 +44,7 @@ def weights_of(control: np.ndarray, treated: np.ndarray) -> dict[str, np.ndarray
 
 
 def tilted(name: str, propensities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tilts of propensities, and their derivatives, by a complex step."""
+    """Return an estimand's tilts of propensities, and their derivatives by a complex step."""
     check_known("estimand", name, TILTS)
     found = TILTS[name](propensities + 1e-20j)
     return found.real, found.imag / 1e-20
@@ -52,13 +53,13 @@ def tilted(name: str, propensities: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def average_effects(study: Study) -> pd.DataFrame:
     r"""Average the effects of the test subjects as each estimand does.
 
-    One row an estimand, with `value` and `standard error`, missing if it is of nobody; only "ATE"
-    if the study does not know `test_probabilities`. Effects are the true ones or, failing that, the
-    sampled. The standard error is that of test subjects as a sample of all,
+    The table has one row per estimand, with `value` and `standard error`, which are missing if no
+    subject has a weight. Without `test_probabilities`, "ATE" is the only row. Effects are the true
+    ones or else the sampled ones. The standard error treats test subjects as a sample of all,
 
     .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
 
-    A table read alone, of whom nobody knows the other outcome, is refused.
+    A study read from one table alone is refused, because the other outcomes are unknown.
     """
     alone = study.treatment in study.control and study.control.equals(study.treated)
     check(not alone, "marks need tables without and with treatment, `estimate` the seen alone", 1)

@@ -27,7 +27,7 @@ from lib.effects.study import Matrix, Study, Table, Vector, read_study
 from lib.errors import InputError, check, check_count, check_known, check_names, told
 from lib.workers import in_order, one_thread
 
-#: Name → an estimator: of the book, of another library, or a class of your own; or names alone.
+#: Name → an estimator of the book, of another library, or of your own; or names alone.
 Named: TypeAlias = dict[str, Any]
 Estimators: TypeAlias = Named | Iterable[str]
 
@@ -37,10 +37,10 @@ OF_STUDIES = "a benchmark is of a study, of studies, or of three tables"
 class Estimate(NamedTuple):
     """What an estimator found, and the ends of the 95 % intervals that it states.
 
-    Effects are those of the m test subjects, if it estimates more than the average, and
-    `effect_interval` has the lower and the upper ends of theirs, (2, m). `score` is a
-    cross-validated AUC or R²; `settings` are those chosen, `settled` the estimator with these,
-    `seconds` of CPU time; `estimand` is "ATE" or of :data:`~lib.effects.estimands.TILTS`.
+    `effects` are those of the m test subjects, or None if only the average is estimated. `score` is
+    a cross-validated AUC or R², `settings` describes the chosen settings, `seconds` is CPU time.
+    `effect_interval`, (2, m), has lower, then upper ends for `effects`. `estimand` is "ATE" or one
+    of :data:`~lib.effects.estimands.TILTS`; `settled` is the estimator with the chosen settings.
     """
 
     ate: float
@@ -65,24 +65,24 @@ def benchmark(
     seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
-    """Estimate the effect by every estimator, and compare it with what really happened.
+    """Estimate the effect with every estimator, and compare it with what really happened.
 
-    Returned is `study`, counted from 0, and the columns of :func:`~lib.effects.metrics.evaluate`,
-    which says what each means. Tables, names and grids that break a rule are refused before any
-    work starts.
+    The result has a column `study`, counted from 0, and the columns that
+    :func:`~lib.effects.metrics.evaluate` explains. Tables, names and grids that break a rule are
+    refused before any work starts.
 
     Parameters
     ----------
     studies : Study, iterable of Study, or the first of three tables
-        An iterable is taken as studies are needed. Three tables, or paths of CSV or Parquet files,
-        are the seen subjects, and the same other subjects without and with the treatment; a folder
-        of :meth:`~lib.effects.study.Study.to_parquet` has all three.
+        An iterable is read as studies are needed. Three tables, or paths of CSV or Parquet files,
+        hold the observed subjects, and the same other subjects without and with the treatment. A
+        folder of :meth:`~lib.effects.study.Study.to_parquet` holds all three.
     estimators, grids
-        See :func:`~lib.effects.estimator_files.read_estimators`; by default the paper's eleven,
-        or all of the `grids` given. Or a dict, as :func:`estimate` takes it.
+        See :func:`~lib.effects.estimator_files.read_estimators`. By default, they are the paper's
+        eleven, or all in the given `grids`. `estimators` may be a dict, as in :func:`estimate`.
     **options
-        How :func:`benchmarks` works, such as `bootstraps`; how estimators are read, such as
-        `selection`; fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
+        Parameters of :func:`benchmarks`, such as `bootstraps`; of `read_estimators`, such as
+        `selection`; and fields of :class:`~lib.effects.study.Study`, such as `adjustment`.
     """
     parts = [[*inspect.signature(part).parameters] for part in (read_estimators, benchmarks, Study)]
     check_names("argument", options, dict.fromkeys(itertools.chain(*parts)), 40)
@@ -92,11 +92,11 @@ def benchmark(
     made = _as_dict(names, grids=grids, seed=seed, **of_file)
     if not (control is treated is None) or isinstance(studies, pd.DataFrame | str | os.PathLike):
         studies, of_study = read_study(studies, control, treated, **of_study), {}
-        average_effects(studies)  # refuses subjects of whom only one outcome is known
+        average_effects(studies)  # refuses subjects with only one known outcome
     every: Any = [studies] if isinstance(studies, Study) else studies
     check(isinstance(every, Iterable), OF_STUDIES, studies)
     if of_study:
-        # Who is no study is refused where all are looked at.
+        # Anything that is not a study is refused in `_estimates`.
         every = (replace(one, **of_study) if isinstance(one, Study) else one for one in every)
     tables = list(benchmarks(every, made, seed=seed, **of_run))
     check(len(tables) > 0, "a benchmark needs a study", tables)
@@ -113,13 +113,13 @@ def benchmarks(
     progress: bool = True,
     keep: bool = True,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the table of one study after another, as it is finished, see :func:`benchmark`.
+    """Yield the table of each study, see :func:`benchmark`, as soon as the study is finished.
 
-    Of studies that are drawn as they are needed, only those at work are in memory. Estimators are
-    those of :func:`estimate`; cross-validation may `choose` their settings in "each" study, or
-    "once", in the first one for all. `bootstraps` counts resamples of the test subjects, `n_jobs`
-    estimators at work at a time, by default as :func:`joblib.parallel_config` says. Without `keep`,
-    nothing is kept on disk: making thousands of small estimates again is faster.
+    Studies are drawn as they are needed, and only those at work are in memory. For `estimators`,
+    see :func:`estimate`. Cross-validation may `choose` their settings in "each" study, or "once",
+    in the first one for all. `bootstraps` is the number of resamples of the test subjects. `n_jobs`
+    estimators work at a time, by default as :func:`joblib.parallel_config` says. Without `keep`,
+    nothing is kept on disk; thousands of small estimates are faster to make again.
     """
     check_known("choose", choose, ["each", "once"])
     check_count("bootstraps", bootstraps, least=0)
@@ -140,21 +140,21 @@ def estimate(
     progress: bool = True,
     **of_file: Any,
 ) -> dict[str, Estimate]:
-    """Run estimators; each result is kept on disk as it finishes, so work can be resumed.
+    """Run estimators, and keep each result on disk as it finishes, so that work can be resumed.
 
-    `estimators` are names of an estimator file, which is read with other parameters of
-    :func:`~lib.effects.estimator_files.read_estimators`, or a dict, name → the estimator itself,
-    such as `{"mine": MyLearner(depth=3)}`, also one of EconML.
-    Results of a class of your own are not kept, because its code is not ours to watch.
+    `estimators` are names in an estimator file, which is read with the remaining parameters, see
+    :func:`~lib.effects.estimator_files.read_estimators`. Or they are a dict, name → estimator, such
+    as `{"mine": MyLearner(depth=3)}`; an estimator may also be one of EconML. Results of a class of
+    your own are not kept, because changes of its code would go unnoticed.
     """
     ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress, True)
     return found
 
 
 def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: Any) -> Named:
-    """Return estimators with the settings that cross-validation in a study chooses, and no others.
+    """Return estimators with their settings fixed as cross-validation chooses them in a study.
 
-    Where one does not say what it has chosen, as of another library, it will choose again.
+    An estimator that does not say what it chose, such as one of another library, chooses again.
     """
     found = estimate(study, estimators, progress=False, **options)
     return {name: each.settled for name, each in found.items()}
@@ -168,10 +168,10 @@ def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
     found = {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
     for name, made in found.items():
         fit: Any = getattr(made, "fit", None)
-        of_python = inspect.ismethod(fit) or inspect.isfunction(fit)  # others may not say
+        of_python = inspect.ismethod(fit) or inspect.isfunction(fit)  # others may hide theirs
         taken = [*inspect.signature(fit).parameters] if of_python else [""] * (not callable(fit))
         rule = f"estimator {name!r} must have fit(covariates, treatment, outcome), in this order"
-        # Arrays in another order would be taken, and a class has nothing to fit yet.
+        # Arrays in another order would go unnoticed, and a class is not yet an object to fit.
         check({*map(str.lower, taken[:2])}.isdisjoint(("", "y", "outcome", "self")), rule, taken)
         check_known(f"{name!r}: estimand", getattr(made, "estimand", "ATE"), ["ATE", *TILTS])
     return found
@@ -189,8 +189,8 @@ def _estimates(
             at_work.append(study)
             tables = _Tables(study)
             for name, made in estimators.items():
-                # Estimators are sent to other processes by value, so that classes of a notebook
-                # arrive there.
+                # Estimators are sent to other processes by value, so that classes that are defined
+                # in a notebook arrive there.
                 ready = _ready(name, made, study)
                 yield joblib.delayed(_estimate if keep else _unkept)(name, ready, tables)
 
@@ -208,7 +208,7 @@ def _estimates(
 
 
 def _ready(name: str, estimator: Any, study: Study) -> Any:
-    """Refuse a study that an estimator cannot take, and tell it the propensities if it asks."""
+    """Refuse a study that an estimator cannot take, and give it propensities if it needs them."""
     takes = getattr(estimator, "takes_missing", lambda: True)
     rule = f"estimator {name!r} has no way to take missing values, which impute=True fills in"
     check(not study.missing or takes(), rule, study.missing)
@@ -220,9 +220,9 @@ def _ready(name: str, estimator: Any, study: Study) -> Any:
 
 
 class _Tables:
-    """What estimators learn from, and whom they are asked about: one object, named once."""
+    """The arrays that estimators learn from and predict for, as one object that is hashed once."""
 
-    # Arrays of their own would be left with one worker of a cluster, and be lost with it.
+    # Separate arrays would be left with one worker of a cluster, and be lost with it.
     def __init__(self, study: Study):
         self.seen = study.covariates.to_numpy(), study.arm, study.outcomes
         self.tested = study.test_covariates.to_numpy()
@@ -239,7 +239,7 @@ class _Tables:
 def _estimate(name: str, given: Any, tables: _Tables) -> Estimate:
     of_test = tables.tested
     begun, m = time.process_time(), len(of_test)
-    # Copies, or the next one would learn from what this one writes into its arrays.
+    # Copies, or the next estimator would learn from what this one writes into its arrays.
     estimator, *data = copy.deepcopy([given, *tables.seen])
     # One thread: small matrices cost several times the CPU time on two.
     with told(f"estimator {name!r}"), one_thread():
@@ -276,7 +276,7 @@ def _estimate(name: str, given: Any, tables: _Tables) -> Estimate:
 
 
 def _unkept(*arguments: Any) -> Estimate:
-    """Estimate, and keep nothing on disk, nor of the models on the way."""
+    """Estimate, and keep neither the result nor the models on the way on disk."""
     context = contextvars.copy_context()
     context.run(KEEPING.set, False)
     return context.run(_estimate, *arguments)

@@ -10,8 +10,8 @@ An entry names a class of estimator, the base learners of its slots, and the val
 
 `base_estimator` fills every slot. `base_estimator0` is the first slot, here `control`;
 a slot can also be called by its own name, such as `propensity`. `bootstrap: 200` wraps the
-estimator in a :class:`~lib.effects.intervals.Bootstrap` of as many resamples. Once read, an entry
-is an estimator with a :class:`~lib.effects.learners.Search` in every slot, and its keys are
+estimator in a :class:`~lib.effects.intervals.Bootstrap` with 200 resamples. Once read, an entry
+is an estimator with a :class:`~lib.effects.learners.Search` in every slot. Its keys are then
 scikit-learn's: `base_estimator0__alpha` is `learner__alpha` in the grid of `control`.
 """
 
@@ -31,11 +31,11 @@ from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
 from lib.errors import InputError, check, check_count, check_known, one_of
 from lib.files import AnyPath, read_yaml
 
-#: Keys and values of an entry, or of what is made of it; and an estimator file, or what it holds.
+#: Keys and values, such as those of an entry; and an estimator file, or its content.
 Options: TypeAlias = dict[str, Any]
 Grids: TypeAlias = AnyPath | Options
 
-#: The paper's estimators and those added since.
+#: The file of the paper's estimators and those added since.
 GRIDS = ROOT / "data" / "estimators" / "income_scm.yml"
 
 #: The paper's eleven, in the order of its Table 2.
@@ -44,7 +44,7 @@ PAPER = (
     *("s-ridge", "s-xgbr", "s-rfr", "t-ridge", "t-xgbr", "t-rfr"),
 )
 
-#: What a file says of its study: key of `experiment` or `selection` → argument of `benchmark`.
+#: What a file says about its study: key of `experiment` or `selection` → argument of `benchmark`.
 SAID = {
     "outcome": "outcome",
     "intervention": "treatment",
@@ -54,14 +54,14 @@ SAID = {
     "n_iter": "n_settings",
 }
 
-#: Sections that mean something here; and, with the data, beside an experiment.
+#: Sections with a meaning here. A section `data`, as beside an experiment, is ignored.
 SECTIONS = ("experiment", "selection", "estimators")
 
 #: The role that stands for every slot.
 ALL = "base_estimator"
 
-#: Slots of DML go by several names in the files that people have: `y_estimator`, `t_estimator`
-#: and `e_estimator` are outcome, treatment and effect in the author's.
+#: Slots of DML have several names in existing files: in those of the paper's author, `y_estimator`,
+#: `t_estimator` and `e_estimator` are outcome, treatment and effect.
 DML_WORDS = {
     "outcome": {"y", "outcome", "response", "outcomes"},
     "propensity": {"a", "t", "w", "treatment", "intervention", "propensity"},
@@ -79,14 +79,14 @@ def read_estimators(
 ) -> Options:
     """Read an estimator file, check all of it, and make its estimators.
 
-    `grids` is a YAML file, or what it holds; `estimators` are the entries to return, all by
-    default; `module:Class` and the names of classes are entries without options. `selection` is
-    "grid", of all settings, or "random", of `n_settings` of them. What is unknown is refused, and
-    there is a warning for every key without a meaning here. To have entries of your own beside the
-    book's, give both: `{"estimators": read_grids() | read_grids("mine.yml")}`.
+    `grids` is a YAML file, or its content. `estimators` are the entries to return, by default all;
+    `module:Class` and the names of classes are entries without options. `selection` is "grid", for
+    all settings, or "random", for `n_settings` of them. Unknown names are refused, and there is a
+    warning for every key without a meaning here. To have entries of your own beside the book's,
+    give both: `{"estimators": read_grids() | read_grids("mine.yml")}`.
 
-    A `module` is imported, and so its code run, only for an entry that is to be returned: of a
-    file that you do not trust, name those `estimators` that you want.
+    A `module` is imported, and thus its code is run, only for an entry that is returned. If you do
+    not trust a file, name the `estimators` that you want.
     """
     check_known("selection", selection, ["grid", "random"])
     check_count("n_settings", n_settings, least=1)
@@ -108,7 +108,7 @@ def read_estimators(
         try:
             if _is_ours(entry):
                 made[name] = _made(name, kind, options, of_search)
-            elif name in names:  # other libraries take their time to import
+            elif name in names:  # to import other libraries takes time
                 made[name] = adapted(kind, options, seed)
             if "bootstrap" in entry and name in made:
                 check_count("bootstrap", entry["bootstrap"], least=2)
@@ -124,7 +124,7 @@ def read_grids(source: Grids = GRIDS) -> dict[str, Options]:
 
 
 def labels(source: Grids = GRIDS) -> dict[str, str]:
-    """Return the label of every estimator of a file: `T-learner (RF)` of `t-rfr`."""
+    """Return the label of every estimator in a file, such as `T-learner (RF)` for `t-rfr`."""
     return {name: entry.get("label", name) for name, entry in read_grids(source).items()}
 
 
@@ -138,7 +138,7 @@ def every_setting(name: str, source: Grids = GRIDS) -> Options:
     {'estimator': 'my_estimators:MyLearner', 'depth': 4}
     """
     entry = read_grids(source)[name]
-    ours = _is_ours(entry)  # whose values are lists
+    ours = _is_ours(entry)  # such an entry lists even a single value
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
     made = {}
     for setting in ParameterGrid(varied):
@@ -148,11 +148,11 @@ def every_setting(name: str, source: Grids = GRIDS) -> Options:
 
 
 def read_experiment(source: Grids = GRIDS) -> Options:
-    """Read what an estimator file says of its study, as arguments of `benchmark`.
+    """Read what an estimator file says about its study, as arguments of `benchmark`.
 
     `benchmark(observational, control, treated, **read_experiment("theirs.yml"))` repeats the
-    experiment of a public file: its covariates, arms, selection, seed and estimators, but for those
-    of other modules, whose code would run: name them if you trust them.
+    experiment of a public file: its covariates, arms, selection, seed and estimators. Estimators of
+    other modules are left out, because their code would run; name them if you trust them.
     """
     content = _content(source)
     told = (content.get("experiment") or {}) | (content.get("selection") or {})
@@ -170,7 +170,7 @@ def read_experiment(source: Grids = GRIDS) -> Options:
 
 
 def _is_ours(entry: Options) -> bool:
-    return ":" not in str(entry["estimator"])  # and not `module:Class`
+    return ":" not in str(entry["estimator"])  # others are `module:Class`
 
 
 def _content(source: Grids) -> Options:
@@ -194,7 +194,7 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
     check_known("class", kind, [*ESTIMATORS, "module:Class"])
     chosen, slots = ESTIMATORS[kind], ESTIMATORS[kind].slots()
     options = chosen(**dict.fromkeys(slots)).get_params()
-    # Role → parameter → values; the learners themselves stand under an empty name.
+    # Role → parameter → values; the learners themselves are the values of an empty name.
     said: dict[str, dict[str, list[Any]]] = {role: {} for role in (ALL, *slots) if slots}
     for key, value in keys.items():
         role, _, parameter = key.partition("__")
@@ -215,7 +215,7 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
         grid = {"": []} | said[ALL]
         if slot == "propensity" and len(slots) > 1:
             grid[""] = [CLASSIFIER.get(str(base), base) for base in grid[""]]
-        grid |= said[slot]  # what is said of one slot outweighs what is said of all
+        grid |= said[slot]  # keys of one slot override keys of all slots
         bases = grid.pop("")
         if not bases:
             base = "lr" if slot == "propensity" else "ridge"
@@ -227,7 +227,7 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
 
 
 def _slot(role: str, chosen: type[EffectEstimator]) -> str:
-    """Return the slot that a role stands for, or the role as it is."""
+    """Return the slot that a role stands for, or else the role itself."""
     for k, slot in enumerate(chosen.slots()):
         if role == f"{ALL}{k}" or (chosen is DML and DML_WORDS[slot] & set(role.split("_"))):
             return slot
@@ -239,7 +239,7 @@ def _search(slot: str, bases: list[str], grid: Options, of_search: Options) -> S
     kind = "classifier" if slot == "propensity" else "regressor"
     fitting = CLASSIFIER.values() if kind == "classifier" else CLASSIFIER
     for base in bases:
-        # Table 6 calls the penalty of ridge regression so.
+        # Table 6 of the paper calls the penalty of ridge regression C.
         of_base = {"alpha" if (base, k) == ("ridge", "C") else k: v for k, v in grid.items()}
         first = {parameter: values[0] for parameter, values in of_base.items()}
         learners.append(learner(base, of_search["seed"], **first))

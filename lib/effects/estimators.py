@@ -1,13 +1,13 @@
-r"""Estimators of causal effects, one class each, the formula first.
+r"""Estimators of causal effects, one class each, with their formulas.
 
-All are of scikit-learn's kind: `fit(covariates, treatment, outcome)` returns the estimator;
-`effect(covariates)` is its estimate of :math:`\tau(z) = E[Y(1) - Y(0) \mid Z = z]`. One of the
-average effect alone has `ate_` instead. After `fit`, `score_` is the cross-validated R² of its
-outcome model, or the AUC of its propensity model, where it has one.
+All work like scikit-learn's: `fit(covariates, treatment, outcome)` returns the estimator, and
+`effect(covariates)` estimates :math:`\tau(z) = E[Y(1) - Y(0) \mid Z = z]`. An estimator of the
+average effect alone has `ate_` instead. After `fit`, `score_` is the cross-validated R² of the
+outcome model, or the AUC of the propensity model, if the estimator has one.
 
-Below, :math:`\mu_a(z)` models the outcome in arm a, :math:`m(z)` the outcome in both,
-:math:`e(z)` the propensity of the treatment; learners are scikit-learn's, or a
-:class:`~lib.effects.learners.Search` of their settings.
+Below, :math:`\mu_a(z)` models the outcome in arm a, :math:`m(z)` the outcome in both arms, and
+:math:`e(z)` the propensity of the treatment. Learners are scikit-learn's, or a
+:class:`~lib.effects.learners.Search` among their settings.
 
 References
 ----------
@@ -39,31 +39,31 @@ from lib.effects.learners import Search, as_search, demanded, fit_arms, in_sampl
 from lib.effects.study import Matrix, Vector
 from lib.errors import check, needed
 
-#: Scores of AIPW divide by propensities; those beyond these bounds are moved to them.
+#: The scores of AIPW divide by propensities, which are therefore clipped to these bounds.
 LOWEST, HIGHEST = 0.01, 0.99
 
-#: What a slot holds: a learner, or a search of its settings.
+#: What a slot holds: a learner, or a search among its settings.
 Slot: TypeAlias = BaseEstimator
 
-#: The estimand of a method that does not ask who takes neither arm.
+#: The estimand of a method that ignores the subjects who take neither arm.
 TWO_ARMS = "ATE, two arms"
 
-#: What estimator files call the estimators; each class below enters itself.
+#: Estimators by their names in estimator files; each class below enters itself.
 ESTIMATORS: dict[str, type["EffectEstimator"]] = {}
 
 
 class EffectEstimator(BaseEstimator):
     """An estimator whose parameters without a default are *slots* for learners or searches.
 
-    `fit` leaves these as they are, and puts a fitted copy into the attribute of that name with an
-    underscore behind it. A class has `_fit`, which gets arrays.
+    `fit` leaves the slots as they are and stores a fitted copy of each in an attribute of the same
+    name with a trailing underscore. Each subclass defines `_fit`, which gets arrays.
     """
 
-    #: Whom the average is over: everybody, or see :data:`~lib.effects.estimands.TILTS`.
+    #: What the average is over: everybody, or see :data:`~lib.effects.estimands.TILTS`.
     estimand = "ATE"
 
     def __init_subclass__(cls, name: str | None = None) -> None:
-        """Enter a class of the book among the estimators, under a name or its own."""
+        """Enter a class of the book into `ESTIMATORS`, by `name` or else by its own name."""
         super().__init_subclass__()
         if cls.__module__.startswith("lib."):
             name = name or cls.__name__
@@ -72,7 +72,7 @@ class EffectEstimator(BaseEstimator):
 
     @classmethod
     def slots(cls) -> list[str]:
-        """Return the names of the learners, in the order of the constructor."""
+        """Return the names of the slots, in the order of the constructor."""
         return demanded(cls)
 
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
@@ -80,7 +80,7 @@ class EffectEstimator(BaseEstimator):
         data = [np.asarray(each, dtype=float) for each in (covariates, treatment, outcome)]
         found = np.unique(data[1]).tolist()
         check(found == [0, 1], "the treatment must be of zeros and ones", found)
-        if "propensity" in self.slots():  # of a regressor, probabilities lie anywhere
+        if "propensity" in self.slots():  # a regressor may predict anything
             base = as_search(self.get_params()["propensity"]).learner
             check(is_classifier(base), "a propensity must be that of a classifier", base)
         self._fit(*data)
@@ -91,7 +91,7 @@ class EffectEstimator(BaseEstimator):
         self.control_, self.treated_ = arms
 
     def takes_missing(self) -> bool:
-        """Say whether there is a way to take missing covariates."""
+        """Say whether the learners in all slots accept missing covariates."""
         return all(as_search(getattr(self, slot)).takes_missing() for slot in self.slots())
 
     def settled(self) -> Self:
@@ -103,7 +103,7 @@ class EffectEstimator(BaseEstimator):
 
     @available_if(lambda self: getattr(self, "covariance_", None) is not None)
     def effect_interval(self, covariates: Matrix) -> tuple[Vector, Vector]:
-        """Return the ends of 95 % intervals of effects, (m,) each, if a linear model says them."""
+        """Return both ends of 95 % intervals of effects, (m,) each, if the models are linear."""
         design = self._contrast(covariates)
         half = NORMAL * np.sqrt(((design @ self.covariance_) * design).sum(axis=1))
         middle: Vector = self.effect(covariates)
@@ -111,7 +111,7 @@ class EffectEstimator(BaseEstimator):
 
     @available_if(lambda self: hasattr(self, "effect_interval"))
     def average_interval(self, covariates: Matrix) -> Vector:
-        """Return the ends of the interval of the average effect, that at the mean covariates."""
+        """Return both ends of the interval of the average effect, the one at mean covariates."""
         return np.ravel(self.effect_interval(covariates.mean(axis=0, keepdims=True)))
 
     def _contrast(self, covariates: Matrix) -> Matrix:
@@ -119,7 +119,7 @@ class EffectEstimator(BaseEstimator):
         return np.column_stack([covariates, np.ones(len(covariates))])
 
     def in_words(self) -> str:
-        """Say what every search chose."""
+        """Say which setting every search has chosen."""
         words = []
         for slot in self.slots():
             search = getattr(self, f"{slot}_", None) or as_search(getattr(self, slot))
@@ -135,14 +135,14 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         \hat\mu_a^{\text{Hájek}} = \frac{\sum_{i: a_i = a} y_i / P(a \mid z_i)}
                                        {\sum_{i: a_i = a} 1 / P(a \mid z_i)},
 
-    and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not
-    clipped; a term whose own arm has the propensity 0 drops out, as in the reference. For another
-    `estimand` than all in the two arms, weights are multiplied by its tilt [6]_, and the sum of
-    tilts replaces n.
+    and :math:`\hat\tau = \hat\mu_1 - \hat\mu_0` [1]_. Propensities are in-sample and not clipped.
+    A term drops out if the propensity of its own arm is 0, as in the reference. For any `estimand`
+    other than the average over the two arms, the tilt of the estimand multiplies the weights [6]_,
+    and the sum of tilts replaces n.
 
-    The standard error, if propensities are those of logistic regression, is the stacked sandwich: a
-    subject's influence on the effect at given weights, and through the coefficients :math:`\beta`,
-    :math:`\phi_i + (\partial \hat\tau / \partial \beta)\,\phi_i^\beta`.
+    If propensities come from logistic regression, the standard error is the stacked sandwich. It
+    adds up how a subject moves the effect at given weights and through the coefficients
+    :math:`\beta`: :math:`\phi_i + (\partial \hat\tau / \partial \beta)\,\phi_i^\beta`.
     """
 
     def __init__(self, propensity: Slot, weighted: bool = False, estimand: str = TWO_ARMS):
@@ -159,11 +159,11 @@ class IPW(EffectEstimator, name="IPWEstimator"):
         self.ate_ = treated - control
         phi = influence(self.propensity_.best_estimator_, e, covariates, treatment)
         if phi is not None:
-            # Of the log odds of the propensity, weights have this derivative.
+            # `steps` has the derivatives of the effect by the log odds of the propensities.
             slant = slope * e * (1 - e)
             steps = moves * (inverse * (slant - tilt * (treatment - e)))
             parts = moves * tilt * inverse
-            if not self.weighted:  # the sum of tilts divides, and is moved, too
+            if not self.weighted:  # the sum of tilts divides, and moves, too
                 share = self.ate_ / tilt.sum()
                 steps, parts = steps - share * slant, parts - share * (tilt - tilt.mean())
             parts = parts + phi @ (steps @ self._contrast(covariates))
@@ -175,7 +175,7 @@ def weighted_means(
 ) -> tuple[list[float], Vector]:
     """Return the means of both arms, and the derivatives of their difference by the weights.
 
-    A `total` that is given divides the sums of both; by default it is that of an arm's weights.
+    The sum of each arm is divided by `total`, or by default by the sum of the arm's weights.
     """
     means, moves = [], np.empty(len(outcome))
     for arm in (0, 1):
@@ -187,7 +187,7 @@ def weighted_means(
 
 
 def inverse_propensity_weights(treatment: Vector, propensities: Vector) -> Vector:
-    """Return 1 / P(the arm that was taken); zero where that is 0."""
+    """Return 1 / P(the arm that was taken), or zero where this probability is 0."""
     taken = np.where(treatment == 1, propensities, 1 - propensities)
     return np.divide(1.0, taken, out=np.zeros(len(taken)), where=taken > 0)
 
@@ -199,7 +199,7 @@ class TruePropensityWeighting(EffectEstimator):
         \hat\mu_a = \frac{\sum_{i: a_i = a} w_i y_i}{\sum_{i: a_i = a} w_i}, \qquad
         w_i = \frac{1}{P(A = a_i \mid z_i)}, \qquad \hat\tau = \hat\mu_1 - \hat\mu_0
 
-    A mean is over all who have some chance of the arm, including those who take a third arm. The
+    The means are over all subjects with some chance of the arm, even if they take a third arm. The
     standard error is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
     / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
     """
@@ -215,13 +215,13 @@ class TruePropensityWeighting(EffectEstimator):
 
 
 class Matching(EffectEstimator, name="MatchingEstimator"):
-    r"""Each subject against the nearest one of the other arm.
+    r"""A comparison of each subject with the nearest one in the other arm.
 
     .. math:: \hat\tau = \frac1n \sum_i (2 a_i - 1)\,(y_i - y_{j(i)}),
 
-    where `j(i)` is the first who minimises the Euclidean distance of the encoded covariates [1]_.
-    With :math:`K_i` how often i is matched to somebody, and :math:`l(i)` the nearest in the same
-    arm, the standard error is [7]_
+    where `j(i)` is the first subject to minimise the Euclidean distance of the encoded covariates
+    [1]_. If subject i serves as a match :math:`K_i` times, and :math:`l(i)` is the nearest other
+    subject in its own arm, the standard error is [7]_
 
     .. math:: \frac1n \Bigl( \sum_i \bigl[ (\hat\tau_i - \hat\tau)^2
         + (K_i^2 + K_i)\,(y_i - y_{l(i)})^2 / 2 \bigr] \Bigr)^{1/2},
@@ -232,12 +232,12 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
     estimand = TWO_ARMS
 
     def takes_missing(self) -> bool:
-        """Say no: a distance needs all coordinates."""
+        """Return False: a distance needs all coordinates."""
         return False
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         gain, often, noise = np.zeros((3, len(outcome)))
-        noise += np.nan  # of an arm of one, there is nobody else to tell it from
+        noise += np.nan  # stays nan in an arm of one subject, without a neighbour
         arms = [np.flatnonzero(treatment == arm) for arm in (0, 1)]
         pairs = nearest(*(covariates[rows] for rows in arms))
         for arm, here in enumerate(arms):
@@ -246,7 +246,7 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
             often += np.bincount(matched, minlength=len(outcome))
             if len(here) > 1:
                 search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(covariates[here])
-                alike = here[search.kneighbors(return_distance=False)[:, 0]]  # nobody is their own
+                alike = here[search.kneighbors(return_distance=False)[:, 0]]  # never themselves
                 noise[here] = (outcome[here] - outcome[alike]) ** 2 / 2
         self.ate_ = float(gain.mean())
         squares = (gain - self.ate_) ** 2 + (often**2 + often) * noise
@@ -254,22 +254,23 @@ class Matching(EffectEstimator, name="MatchingEstimator"):
 
 
 def nearest(points: Matrix, others: Matrix) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first of the others nearest to each point, and the first point nearest to each.
+    """Return the index of the first of `others` nearest to each point, and vice versa.
 
-    Distances are found once for both, and n² of them are never in memory.
+    Distances are computed once for both, and n² of them are never in memory.
     """
-    # By SciPy, of the power 2, in blocks of 64 MB: scikit-learn's own Euclidean one is not exact.
+    # SciPy's Minkowski distance, of power 2, in blocks of 64 MB: scikit-learn's own Euclidean
+    # distance is not exact.
     options = {"metric": "minkowski", "working_memory": 64}
     ours, theirs, least, start = [], [], [], 0
     for block in pairwise_distances_chunked(points, others, **options):
-        # Rounded, so that the order of the columns does not decide between equals; in IncomeSCM
-        # they are many, and whom they are matched with moves the effect.
+        # Rounded, so that the order of the columns does not decide between equal distances. There
+        # are many in IncomeSCM, and the choice of the match moves the effect.
         distances = block.round(12)
         ours.append(distances.argmin(axis=1))
         theirs.append(start + distances.argmin(axis=0))
         least.append(distances.min(axis=0))
         start += len(block)
-    first = np.argmin(least, axis=0)  # of blocks, which has the nearest
+    first = np.argmin(least, axis=0)  # the block with the nearest point
     return np.concatenate(ours), np.array(theirs)[first, np.arange(len(others))]
 
 
@@ -357,13 +358,13 @@ class XLearner(EffectEstimator, name="X-learner"):
 
 
 class RLearner(EffectEstimator, name="R-learner"):
-    r"""Residual on residual, with cross-fitted nuisances [3]_.
+    r"""A regression of residuals on residuals, with cross-fitted nuisance models [3]_.
 
     .. math::
         \hat\tau = \arg\min_\tau \sum_i
         \bigl( (y_i - \hat m(z_i)) - \tau(z_i)\,(a_i - \hat e(z_i)) \bigr)^2
 
-    is a regression of the ratio of the residuals, weighted by :math:`(a_i - \hat e(z_i))^2`.
+    This is a regression of the ratio of the residuals, weighted by :math:`(a_i - \hat e(z_i))^2`.
     """
 
     def __init__(self, outcome: Slot, propensity: Slot, final: Slot):
@@ -371,7 +372,7 @@ class RLearner(EffectEstimator, name="R-learner"):
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         self._fit_nuisances(covariates, treatment, outcome)
-        # Not fitted: what is kept goes by a hash, which fitted searches of scikit-learn have not.
+        # Unfitted clones: results are kept by a hash, and scikit-learn's fitted searches have none.
         mean = out_of_fold(clone(self.outcome_.best_estimator_), covariates, outcome)
         e = out_of_fold(clone(self.propensity_.best_estimator_), covariates, treatment)
         self._fit_effect(covariates, outcome - mean, treatment - e)
@@ -386,9 +387,9 @@ class RLearner(EffectEstimator, name="R-learner"):
         self.score_ = self.outcome_.best_score_
 
     def _fit_effect(self, covariates: Matrix, left: Vector, surprise: Vector) -> None:
-        """Regress what is left of the outcome on by how much the treatment surprises."""
+        """Regress residuals of the outcome, `left`, on those of the treatment, `surprise`."""
         weights = surprise**2
-        used = weights > 0  # a residual of zero says nothing, and divides nothing
+        used = weights > 0  # a residual of zero says nothing, and cannot divide
         ratio = left[used] / surprise[used]
         self.final_ = as_search(self.final, scored=False)
         self.final_.fit(covariates[used], ratio, weights[used])
@@ -396,9 +397,9 @@ class RLearner(EffectEstimator, name="R-learner"):
 
 
 class DML(RLearner, name="DMLCATEEstimator"):
-    r"""The R-learner with one half for the nuisances and the other for the effect [5]_.
+    r"""The R-learner with half of the rows for the nuisance models, half for the effect [5]_.
 
-    The halves are every other row, so that both are alike if the rows are sorted.
+    Each half is every other row, so that both halves are alike even if the rows are sorted.
     """
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
@@ -417,14 +418,14 @@ class AIPW(EffectEstimator):
         \psi_i = \hat\mu_1(z_i) - \hat\mu_0(z_i)
         + \frac{a_i - \hat e(z_i)}{\hat e(z_i)(1 - \hat e(z_i))}\,(y_i - \hat\mu_{a_i}(z_i))
 
-    It is consistent if either the outcomes or the propensities are; these are kept within 0.01 and
+    It is consistent if outcome models or propensities are; the latter are kept within 0.01 and
     0.99. For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0`, where
 
     .. math:: E[h]\,\phi_i = h(\hat e_i)(\psi_i - \hat\tau)
         + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)
 
-    is the influence function if propensities are estimated; its standard error is that of the mean.
-    If h is not linear in the propensity, as that of the overlap, propensities must be right.
+    is the influence function if propensities are estimated. The standard error is that of its mean.
+    If h is not linear in the propensity, as for the overlap, propensities must be right.
     """
 
     def __init__(self, control: Slot, treated: Slot, propensity: Slot, estimand: str = TWO_ARMS):
@@ -442,7 +443,7 @@ class AIPW(EffectEstimator):
     def _fit_scores(
         self, covariates: Matrix, treatment: Vector, outcome: Vector
     ) -> tuple[Vector, Vector]:
-        self._fit_arms(covariates, treatment, outcome, refit=False)  # only by folds, below
+        self._fit_arms(covariates, treatment, outcome, refit=False)  # fitted fold by fold, below
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment, refit=False)
         e = out_of_fold(self.propensity_.best_estimator_, covariates, treatment)
         e = np.clip(e, LOWEST, HIGHEST)

@@ -1,4 +1,4 @@
-r"""Intervals of estimators: the influence of subjects, the bootstrap, and studies to try both on.
+r"""Intervals for estimators: influences of subjects, the bootstrap, and studies to try both on.
 
 References
 ----------
@@ -32,10 +32,10 @@ COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
 #: Models whose coefficients solve the equations of :func:`influence`.
 LINEAR = (Ridge, LinearRegression, LogisticRegression)
 
-#: Options of these, or of their kinds, with which coefficients solve other equations.
+#: Options of these models, or of their subclasses, under which coefficients solve other equations.
 OTHERWISE = ("class_weight", "Cs", "l1_ratio", "positive")
 
-#: Of a normal distribution, 95 % lie within as many standard deviations.
+#: A normal variable is within this many standard deviations of its mean in 95 % of all cases.
 NORMAL = ndtri(0.975)
 
 
@@ -48,19 +48,19 @@ def influence(
     *,
     left_out: bool = False,
 ) -> Matrix | None:
-    r"""Return by how much n subjects move each coefficient, (n, p + 1), the intercept's last.
+    r"""Return how much each of n subjects moves each coefficient, (n, p + 1), the intercept last.
 
-    Of a ridge, least squares or logistic regression that predicts the values `fitted`, (n,); of
-    other models nothing is known. Coefficients solve
+    The model is a ridge, least-squares or logistic regression, and `fitted`, (n,), are its
+    predictions. For any other model the function returns None. The coefficients solve
     :math:`\sum_i w_i x_i (y_i - \hat y_i) = \Lambda \beta`, and hence [1]_
 
     .. math:: \phi_i = \Bigl( \sum_j w_j v_j x_j x_j^\top + \Lambda \Bigr)^{-1}
         w_i x_i (y_i - \hat y_i),
 
-    with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` of a probability.
-    The covariance of the coefficients is :math:`\sum_i \phi_i \phi_i^\top`, the sandwich. If each
-    residual is that of a model with its subject `left_out`, larger by :math:`1 / (1 - h_i)` with
-    the leverage :math:`h_i = w_i v_i x_i^\top (\dots)^{-1} x_i`, it is HC3 [2]_.
+    with :math:`v` the derivative of the mean: 1, or :math:`\hat y (1 - \hat y)` for a probability.
+    The covariance of the coefficients is the sandwich :math:`\sum_i \phi_i \phi_i^\top`. If each
+    residual is that of a model with its subject `left_out`, it is larger by :math:`1 / (1 - h_i)`
+    with leverage :math:`h_i = w_i v_i x_i^\top (\dots)^{-1} x_i`, and the covariance is HC3 [2]_.
     """
     other = any(np.any(getattr(model, name, None)) for name in OTHERWISE)
     if other or not (isinstance(model, LINEAR) and model.fit_intercept):
@@ -75,13 +75,13 @@ def influence(
     residuals = target - fitted
     if left_out:
         leverage = ((curved @ inverse) * design).sum(axis=1)
-        # At 1, a residual is a matter of rounding.
+        # At a leverage of 1, the residual is nothing but rounding error.
         residuals = residuals / (1 - np.minimum(leverage, 0.999))
     return (weights * residuals * design.T).T @ inverse
 
 
 def covariance(*fits: tuple[Any, ...]) -> Matrix | None:
-    """Return the summed covariance (HC3) of coefficients of searches fitted to other subjects."""
+    """Sum the HC3 covariances of coefficients of searches, each fitted to different subjects."""
     found = [
         influence(one.best_estimator_, one.predict(features), features, *others, left_out=True)
         for one, features, *others in fits
@@ -91,13 +91,13 @@ def covariance(*fits: tuple[Any, ...]) -> Matrix | None:
 
 
 class Bootstrap(BaseEstimator):
-    r"""Intervals of an estimator of the book by the bootstrap [3]_, :math:`\hat\tau \pm 1.96\,s`.
+    r"""Bootstrap intervals [3]_ for an estimator of the book, :math:`\hat\tau \pm 1.96\,s`.
 
     `s` is the standard deviation over resamples. Settings are chosen once, on the whole sample, so
-    that intervals leave out the chance of that choice.
+    the intervals do not include the uncertainty of that choice.
     """
 
-    #: What the estimator has after `fit`, and its bootstrap too.
+    #: Attributes of the fitted estimator that its bootstrap copies.
     SHARED = ("estimand", "score_", "in_words", "effect", "factual", "ate_")
 
     def __init__(self, estimator: BaseEstimator, n_resamples: int = 200, seed: int = 0):
@@ -110,9 +110,9 @@ class Bootstrap(BaseEstimator):
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         self.__dict__.update({k: getattr(fitted, k) for k in self.SHARED if hasattr(fitted, k)})
-        # As `estimate` does: a class of one's own says neither this nor what follows.
+        # As in `estimate`: a class of one's own may lack this method, and `takes_missing` below.
         chosen = getattr(fitted, "settled", lambda: self.estimator)()
-        # One that lacks an arm is drawn again.
+        # A resample that lacks an arm is drawn again.
         drawn = (rng.integers(n, size=n) for _ in itertools.count())
         both = (rows for rows in drawn if {*data[1][rows]} == {*data[1]})
         draws = itertools.islice(both, self.n_resamples)
@@ -131,7 +131,7 @@ class Bootstrap(BaseEstimator):
 
     @available_if(lambda self: hasattr(self, "effect"))
     def effect_interval(self, covariates: Matrix) -> tuple[Vector, Vector]:
-        """Return the ends of intervals of effects, (m,) each."""
+        """Return the lower and the upper ends of the intervals of effects, (m,) each."""
         return self._around(lambda one: one.effect(covariates))
 
     def _around(self, quantity: Callable[[Any], Any]) -> tuple[Any, Any]:
@@ -142,11 +142,11 @@ class Bootstrap(BaseEstimator):
 def lotteries(
     population: Study, n: int, seeds: Iterable[int], power: float, **marked_on: Any
 ) -> Iterator[Study]:
-    r"""Draw studies from a population of whom both outcomes are known, one a seed.
+    r"""Draw one study per seed from a population in which both outcomes are known.
 
-    Of the test subjects of a study, the population, n are drawn with replacement. Each takes one of
-    the two arms by its true probability raised to a power γ: 0 is a fair lottery, 1 the world as it
-    is. Studies are marked on the population, or on other subjects, given as fields of a study.
+    The population is the test subjects of a study. From it, n are drawn with replacement. Each
+    takes an arm with its true probability raised to a power γ: 0 is a fair lottery, 1 the world as
+    it is. Studies are marked on the population, or on other subjects given as fields of a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
     chances = tempered(needed("test_probabilities", population.test_probabilities)[arms], power)

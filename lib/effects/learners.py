@@ -20,14 +20,14 @@ from lib.cache import cached
 from lib.effects.study import Matrix, Vector, varies
 from lib.errors import InputError, check, check_known, check_names
 
-#: A regressor or a classifier of scikit-learn's kind; and how much rows count, if not all alike.
+#: A regressor or a classifier like scikit-learn's; and weights of rows, or None if all are equal.
 Learner: TypeAlias = BaseEstimator
 Weights: TypeAlias = Vector | None
 
-#: What cross-validation needs, see :func:`rows_of`.
+#: The data that cross-validation needs, see :func:`rows_of`.
 Rows: TypeAlias = tuple[np.ndarray, ...]
 
-#: The names that estimator files use.
+#: Base learners by the names that estimator files use.
 LEARNERS = {
     "ridge": Ridge,
     "lr": LogisticRegression,
@@ -37,22 +37,23 @@ LEARNERS = {
     "xgbc": XGBClassifier,
 }
 
-#: One name for all slots means the classifier of the same kind where one is needed.
+#: Regressor → the classifier of its kind. If one name fills all slots, it means this classifier in
+#: a slot that needs one.
 CLASSIFIER = {"ridge": "lr", "rfr": "rfc", "xgbr": "xgbc"}
 
-#: XGBoost takes any keyword; these names of its own are not among scikit-learn's parameters.
+#: XGBoost accepts any keyword. These names of its own are not among scikit-learn's parameters.
 XGBOOST_ALIASES = {"eta", "lambda", "alpha"}
 
 #: Folds of cross-validation and of cross-fitting (paper, Section 5).
 FOLDS = 5
 
-#: How many standard errors worse than the best a setting must be to be ruled out, on the folds so
-#: far, or by the trees so far; and how many subjects or trees it takes to know a standard error.
+#: A setting is ruled out if, on the folds or the trees so far, it is more than so many standard
+#: errors worse than the best; and how many subjects or trees it takes to know a standard error.
 CLEARLY_WORSE, FEWEST = 2, 10
 
 
 def learner(name: str, seed: int = 0, **parameters: Any) -> Learner:
-    """Return an unfitted base learner: library defaults, one thread, seeded."""
+    """Return an unfitted base learner with library defaults, one thread and a seed."""
     check_known("base estimator", name, LEARNERS)
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
@@ -62,12 +63,12 @@ def learner(name: str, seed: int = 0, **parameters: Any) -> Learner:
 
 
 def demanded(function: Callable[..., Any]) -> list[str]:
-    """Return the names of the parameters without a default."""
+    """Return the names of a function's parameters that have no default."""
     return [k for k, p in inspect.signature(function).parameters.items() if p.default is p.empty]
 
 
 def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
-    """Return the fold of each of n rows: five blocks of neighbours, or of those of each arm."""
+    """Return the fold of each of n rows: five blocks of consecutive rows, of all or of each arm."""
     n = len(target)
     check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
     found = np.empty(n, dtype=int)
@@ -78,13 +79,13 @@ def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
 
 
 def predict(model: Learner, features: Matrix) -> Vector:
-    """Return means of a regressor, probabilities of the treatment of a classifier."""
+    """Return a regressor's means, or a classifier's probabilities of the treatment."""
     found = model.predict_proba(features)[:, 1] if is_classifier(model) else model.predict(features)
     return np.asarray(found, dtype=float)
 
 
 def fit(model: Learner, features: Matrix, target: Vector, weights: Vector | int = 1) -> Learner:
-    """Fit a learner, with weights if they differ."""
+    """Fit a learner, and pass weights only if one of them differs from 1."""
     if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
         raise InputError("an arm must have subjects in two folds or more: found all in one")
     weighted = {"sample_weight": weights} if np.any(weights != 1) else {}
@@ -93,7 +94,7 @@ def fit(model: Learner, features: Matrix, target: Vector, weights: Vector | int 
 
 @cached
 def in_sample(model: Learner, covariates: Matrix, target: Vector) -> Vector:
-    """Predict rows by a model that is fitted to them all."""
+    """Predict rows with a model that is fitted to all of them."""
     return predict(fit(clone(model), covariates, target), covariates)
 
 
@@ -101,7 +102,7 @@ def in_sample(model: Learner, covariates: Matrix, target: Vector) -> Vector:
 def out_of_fold(
     model: Learner, covariates: Matrix, target: Vector, learned_from: Vector | bool = True
 ) -> Vector:
-    """Predict each of n rows by a model of those rows in `learned_from` that are in other folds."""
+    """Predict each of n rows with a model fitted to the `learned_from` rows of the other folds."""
     folds, found = fold_of(target), np.empty(len(target))
     for fold in range(FOLDS):
         train, test = (folds != fold) & learned_from, folds == fold
@@ -110,24 +111,24 @@ def out_of_fold(
 
 
 class Search(BaseEstimator):
-    r"""A learner of which cross-validation chooses the settings, as scikit-learn's searches do.
+    r"""A learner whose settings cross-validation chooses, like scikit-learn's searches.
 
     A classifier is scored by the mean AUC of the folds, a regressor by the mean R²,
 
     .. math:: 1 - \frac{\sum_{i \in f} (y_i - \hat y_i)^2}{S_f},
 
-    where :math:`S_f`, the total sum of squares of fold `f`, is that of both arms of a T-learner, so
-    that these can be searched independently. A fold in which the outcome does not vary is left out.
+    where :math:`S_f` is the total sum of squares of fold `f`: of both arms in a T-learner, so that
+    the arms can be searched independently. A fold in which the outcome does not vary is left out.
 
     Parameters
     ----------
     grid : dict or sequence of dict
-        Of a `ParameterGrid`; the keys are this object's own: `learner__alpha`, or `learner`.
+        As for a `ParameterGrid`. Keys are parameters of this object: `learner__alpha`, `learner`.
     n_settings, seed : int, optional
-        How many settings to draw (paper: 20, of the joint grid of an estimator), all by default;
-        and the seed of that draw.
+        How many settings to draw, by default all, and the seed of the draw. The paper draws 20
+        from the joint grid of an estimator.
     scored : bool
-        Score a single setting, too, although there is nothing to choose.
+        Score even a single setting, although there is nothing to choose.
     """
 
     def __init__(
@@ -143,15 +144,15 @@ class Search(BaseEstimator):
 
     def settings(self) -> list[Learner]:
         """Return an unfitted learner for every setting of the grid."""
-        # Copies of what the grid holds, too: settings that share a learner are all like the last.
+        # Values in the grid are copied, too: settings that share a learner would equal the last.
         every = map(copy.deepcopy, ParameterGrid(self.grid))
         return [Search(clone(self.learner)).set_params(**one).learner for one in every]
 
     def fit(
         self, features: Matrix, target: Vector, sample_weight: Weights = None, refit: bool = True
     ) -> Self:
-        """Choose a setting and fit it to all rows, unless `refit` is false."""
-        # The arms are as frequent in every fold as in all, as in scikit-learn's own searches.
+        """Choose a setting and, if `refit` is true, fit it to all rows."""
+        # Arms have the same shares in every fold as in all rows, as in scikit-learn's searches.
         rows = rows_of(features, target, sample_weight, is_classifier(self.learner))
         self.best_score_ = fit_jointly([self], [rows], refit)
         return self
@@ -161,11 +162,11 @@ class Search(BaseEstimator):
         return predict(self.best_estimator_, features)
 
     def takes_missing(self) -> bool:
-        """Say whether all settings have a way to take missing features."""
+        """Say whether all settings accept missing features."""
         return all(get_tags(setting).input_tags.allow_nan for setting in self.settings())
 
     def in_words(self) -> str:
-        """Say what was chosen, as far as there was a choice."""
+        """Describe the chosen setting, or name the learner if there was no choice."""
         if len(ParameterGrid(self.grid)) == 1 or not hasattr(self, "best_params_"):
             return type(self.learner).__name__
         chosen = self.best_params_.items()
@@ -173,7 +174,7 @@ class Search(BaseEstimator):
 
 
 def as_search(given: Learner, scored: bool = True) -> Search:
-    """Return a copy of a search, which shares what is never fitted; or one of a single setting."""
+    """Return a copy of a search (its shared parts are never fitted), or a search of one setting."""
     search = copy.copy(given) if isinstance(given, Search) else Search(given)
     search.scored &= scored
     return search
@@ -182,9 +183,9 @@ def as_search(given: Learner, scored: bool = True) -> Search:
 def rows_of(
     features: Matrix, target: Vector, weights: Weights = None, stratified: bool = False
 ) -> Rows:
-    """Return total sums of squares in the folds, and what each row has.
+    """Return the total sum of squares of each fold, and the data of the rows.
 
-    The first are about the fold's own mean; a row has features, a target, a fold and a weight.
+    Sums are about the mean of the fold. The rows have features, a target, a fold and a weight each.
     """
     folds = fold_of(target, stratified)
     weights = np.ones(len(target)) if weights is None else weights
@@ -194,10 +195,10 @@ def rows_of(
 
 
 def fit_jointly(searches: list[Search], rows: list[Rows], refit: bool = True) -> float:
-    """Choose the settings that are best together, fit them on request, and return their score.
+    """Choose the settings that are best together, fit them if asked to, and return their score.
 
-    A random search draws settings of the joint grid, so that one search's choice restricts the
-    other's. The score is missing where nothing is chosen or scored.
+    A random search draws settings from the joint grid, so that the choice of one search restricts
+    the choice of the other. The score is nan if nothing is chosen or scored.
     """
     settings, score = [search.settings() for search in searches], np.nan
     sizes, first = [len(each) for each in settings], searches[0]
@@ -205,13 +206,13 @@ def fit_jointly(searches: list[Search], rows: list[Rows], refit: bool = True) ->
     if max(sizes) > 1 or any(search.scored for search in searches):
         joint = np.arange(np.prod(sizes))
         if drawn := first.n_settings is not None and first.n_settings < len(joint):
-            # As scikit-learn's ParameterSampler draws, so that its users meet the same settings.
+            # This is how scikit-learn's ParameterSampler draws, so its users get the same settings.
             seed = {"random_state": first.seed}
             joint = np.sort(sample_without_replacement(len(joint), first.n_settings, **seed))
         places, total = np.unravel_index(joint, sizes), np.zeros(len(joint))
         for each, own, which in zip(settings, rows, places, strict=True):
             used, place = np.unique(which, return_inverse=True)
-            # In a draw, the best setting of one search may only come with a bad one of another.
+            # No race in a draw: one search's best setting may only occur with a bad one of another.
             total = total + cross_validated([each[k] for k in used], own, not drawn)[place]
         best = [which[total.argmax()] for which in places]
         score = float(total.max()) + (not is_classifier(settings[0][0]))
@@ -237,9 +238,9 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
     """Return the AUC of every setting, or its R² less 1.
 
     In a race of regression trees (Maron and Moore 1994, *Hoeffding races*, NeurIPS 6), a setting
-    that was ruled out early has a score of minus infinity. Large forests of one size are ruled out
-    by their trees so far, other trees fold by fold. Others do not race: their settings differ by
-    little in most rows, and by the same in all rows of a fold.
+    that is ruled out early has a score of minus infinity. Large forests of one size are ruled out
+    by their trees so far, other models of trees fold by fold. Other learners do not race: their
+    settings differ by little in most rows, and by the same amount in all rows of a fold.
     """
     scale, features, target, folds, weights = rows
     features, classes = np.asarray(features), is_classifier(settings[0])
@@ -269,12 +270,12 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
         if race:
             racing = _still_racing(racing, losses[:, folds <= fold])
     scores[np.setdiff1d(np.arange(len(settings)), racing)] = -np.inf
-    # An arm may be absent from a fold, of which the other one says something.
+    # All folds that vary in either arm count, also if one arm is absent from a fold.
     return scores / np.count_nonzero(scale)
 
 
 def _grown(settings: list[Learner], used: list[int], rows: Rows) -> tuple[np.ndarray, ...]:
-    """Grow forests of one size while they may be the best; return scores, and who is left."""
+    """Grow forests of one size while they may be the best; return scores and settings left."""
     scale, features, target, folds, weights = rows
     size, racing = settings[0].n_estimators, np.arange(len(settings))
     forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
@@ -294,10 +295,10 @@ def _grown(settings: list[Learner], used: list[int], rows: Rows) -> tuple[np.nda
 
 
 def _losses(trees: Matrix, size: int, target: Vector, weights: Vector) -> tuple[float, Vector]:
-    r"""Return the loss of a forest's first B trees, and what each adds to that of the whole.
+    r"""Return the loss of a forest's first B trees, and what each adds to the whole forest's loss.
 
     The expected squared error of B trees is :math:`E_\infty + V / B`, with V the variance between
-    trees; its derivative in the prediction of each tree tells how it depends on chance.
+    trees. The derivative of this error by each tree's prediction tells how it depends on chance.
     """
     n, mean = len(trees), trees.mean(axis=0)
     apart, error = trees - mean, target - mean
@@ -306,9 +307,9 @@ def _losses(trees: Matrix, size: int, target: Vector, weights: Vector) -> tuple[
 
 
 def _still_racing(racing: np.ndarray, losses: np.ndarray, left: float = 1.0) -> np.ndarray:
-    """Rule out settings whose losses, a row each, exceed those of the best beyond all chance.
+    """Rule out settings whose losses, one row each, exceed the best setting's by more than chance.
 
-    Of the variance of a sum of losses, the share `left` is still to be decided.
+    The share `left` of the variance of a sum of losses is still undecided.
     """
     losses = losses[racing]
     if losses.shape[1] < FEWEST:

@@ -1,23 +1,23 @@
 r"""Treatments over time: panels, regimes, and estimators of what following a regime is worth.
 
 A regime d says at each decision :math:`k = 1, \dots, K` which level to take, given the history
-:math:`H_k`, all that was seen before. If nothing else moves both decisions and outcome, and all
-that d says has a chance, its value :math:`V(d)`, the mean outcome if everybody follows it, is
-known: by regressions of regressions from the last decision back [1]_ [2]_,
+:math:`H_k`, all that was seen before. Its value :math:`V(d)` is the mean outcome if everybody
+follows it. If nothing else moves both decisions and outcome, and every level that d says has a
+chance, the value is known: by regressions of regressions from the last decision back [1]_ [2]_,
 
 .. math:: Q_{K+1} = Y, \qquad Q_k(h) = E[Q_{k+1} \mid H_k = h, A_k = d_k(h)], \qquad
     V(d) = E[Q_1],
 
-by weights of those who followed it, and by both together [2]_ [3]_,
+by weighting those who followed the regime, and by both together [2]_ [3]_,
 
 .. math:: W_k = \prod_{j \le k} \frac{1\{A_j = d_j(H_j)\}}{P(A_j \mid H_j)}, \qquad
     V(d) = E[W_K Y] = E\Bigl[Q_1 + \sum_{k=1}^K W_k\,(Q_{k+1} - Q_k)\Bigr].
 
-The influence function of the last is the term of a subject less the mean, and that of a weighted
-mean :math:`W_K (Y - V) / E[W_K]`. With estimated propensities it is less its projection on the
-scores of their models, which makes the variance no larger if these are right [4]_; that of iterated
-regressions has in place of :math:`W_k` the weights that these imply. A standard
-error is the standard deviation of the influences over √n.
+The influence function of the last is a subject's term less the mean; that of a weighted mean is
+:math:`W_K (Y - V) / E[W_K]`. If propensities are estimated, its projection on the scores of their
+models is taken off, which makes the variance no larger if the models are right [4]_. The influence
+function of iterated regressions has, in place of :math:`W_k`, the weights that the regressions
+imply. A standard error is the standard deviation of the influences over √n.
 
 References
 ----------
@@ -50,25 +50,26 @@ from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector, check_finite
 from lib.errors import check, check_known, check_names, one_of, told
 from lib.workers import one_thread
 
-#: What a regime is worth, and by how much each subject moves that.
+#: The value of a regime, and how much each subject moves that value.
 Worth: TypeAlias = tuple[float, Vector]
 
-#: What a regime gains over the first, and its standard error, of each; an entrant finds it.
+#: Regime → its gain over the first regime, and the standard error of the gain. An entrant finds
+#: the gains of all regimes of a panel.
 Gains: TypeAlias = dict[str, tuple[float, float]]
 Entrant: TypeAlias = Callable[["Panel"], Gains]
 
-#: Of weights that are truncated, this share is left as it is.
+#: When weights are truncated, this share of them, the smallest, is left as it is.
 KEPT = 0.99
 
-#: The ridge penalty of the iterated regressions, which few subjects may have to carry.
+#: The ridge penalty of the iterated regressions, since few subjects may be left to learn from.
 PENALTY = 1.0
 
-#: A level that fewer subjects take at a decision may be absent from half of them.
+#: If fewer subjects than this take a level at a decision, one half of the subjects may lack it.
 RARE = 12
 
 
 def decided(regimes: Mapping[str, Any], decisions: Sequence[int]) -> dict[str, dict[int, Any]]:
-    """Return what each regime says at each step of a decision: a level, or a rule."""
+    """Return what each regime says at each step with a decision: a level, or a rule."""
     found = {}
     rule = "a panel needs a regime and a decision"
     check(min(len(regimes), len(decisions)) > 0, rule, [[*regimes], [*decisions]])
@@ -83,25 +84,25 @@ def decided(regimes: Mapping[str, Any], decisions: Sequence[int]) -> dict[str, d
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Subjects seen again and again, decisions about a treatment, and regimes in question.
+    """Subjects observed at several steps, decisions about a treatment, and regimes to compare.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        A row a subject and step, with columns `subject`, `t`, the treatment, and others. The
-        outcome is read at the last step. Where known, a column `propensity` has the true
-        probability of the level that was taken.
+        One row per subject and step, with columns `subject`, `t`, the treatment, and others. The
+        outcome is read at the last step. If it is known, the true probability of the level that was
+        taken is in the column `propensity`.
     decisions : sequence of int
         The steps at which regimes decide.
     regimes : mapping of str to level, rule, or a sequence of these, one a decision
-        A rule is a function of two frames, `adjustment` of the step and of the step before, as
-        in :mod:`lib.scm.interventions`. The gain of a regime is over the first one.
+        A rule is a function of two frames with the `adjustment`, at the step and at the step
+        before, as in :mod:`lib.scm.interventions`. Gains are over the first regime.
     adjustment : sequence of str
-        What decisions depend on: columns of the step, or of the step before if `_prev` is added.
+        What decisions depend on: columns of the step or, with `_prev` added, of the step before.
     states, histories : list of numpy.ndarray, one a decision
-        Derived, as is what follows: what it depends on as numbers, (n, p), and with all before it.
+        Derived, like all below: `adjustment` as numbers, (n, p), of a decision, and of all so far.
     taken, said, outcomes
-        Codes of the levels that were taken, (n, K), and that each regime says; outcomes (n,).
+        Codes of the levels that were taken and that each regime says, (n, K) each; outcomes (n,).
     levels
         Levels of the treatment.
     """
@@ -131,7 +132,7 @@ class Panel:
         rule = "a panel needs rows and an adjustment"
         check(min(len(self.table), len(self.adjustment)) > 0, rule, named)
         table = self.table.infer_objects()
-        # Of the whole table, so that a level has its column also at a step that lacks it.
+        # Levels are those of the whole table, so each has a column also at a step that lacks it.
         texts = table[[*today, *past]].select_dtypes(exclude=["number", "bool"])
         table = table.astype(dict.fromkeys(texts, "category"))
         steps = dict(list(table.set_index("subject").groupby("t")))
@@ -154,7 +155,7 @@ class Panel:
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):
                     what = plan[t](now, before) if callable(plan[t]) else plan[t]
                     if isinstance(what, pd.Series) and {*what.index} == {*now.index}:
-                        what = what.loc[now.index]  # by subject, as simulators do
+                        what = what.loc[now.index]  # aligned by subject, as simulators do
                     what = np.broadcast_to(np.asarray(what, dtype=object), len(last))
                 said[name].append(levels.get_indexer(what))
                 odd = what[said[name][-1] < 0].tolist()
@@ -167,11 +168,11 @@ class Panel:
         check_finite(f"outcome {self.outcome!r}", self.outcomes)
 
     def is_static(self, regime: str) -> bool:
-        """Say whether a regime tells everybody the same."""
+        """Say whether a regime tells every subject the same."""
         return bool((self.said[regime] == self.said[regime][0]).all())
 
     def static_regimes(self) -> list[str]:
-        """Return those that tell everybody the same, and none if the first, the base, does not."""
+        """Return the static regimes, or none if the first, the base of all gains, is not static."""
         names = [name for name in self.regimes if self.is_static(name)]
         return names if names[:1] == [*self.regimes][:1] else []
 
@@ -196,7 +197,7 @@ class Panel:
 
     @cached_property
     def estimated(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same by logistic regressions, scikit-learn's default, and their scores, (n, q)."""
+        """The same, estimated by scikit-learn's default logistic regressions; scores, (n, q)."""
         found, scores = [], []
         for t, x, taken in zip(self.decisions, self.states, self.taken.T, strict=True):
             check(np.ptp(taken) > 0, f"two levels or more must be taken at step {t}", 1)
@@ -208,36 +209,36 @@ class Panel:
 
 
 def _numbers(frame: pd.DataFrame) -> np.ndarray:
-    """Return a column of ones, and standardised: numbers, and each level but the first."""
+    """Return ones, and standardised columns of the numbers and of all levels but the first."""
     x = pd.get_dummies(frame, drop_first=True, dtype=float).to_numpy(float)
-    x = x if x.shape[1] else np.zeros((len(x), 1))  # of one level alone
+    x = x if x.shape[1] else np.zeros((len(x), 1))  # a single level leaves no column
     check(np.isfinite(x).all(), "what decisions depend on must be finite", [*frame])
     return np.column_stack([np.ones(len(x)), StandardScaler().fit_transform(x)])
 
 
 def _inverse(x: np.ndarray, weights: np.ndarray | float = 1.0, penalty: float = 0.0) -> np.ndarray:
     penalties = np.diag([0.0] + [penalty] * (x.shape[1] - 1))
-    # What is known twice, as age of two steps, has no coefficient of its own.
+    # A column that others determine, as age at the next step, has no coefficient of its own.
     return np.linalg.pinv((weights * x.T) @ x + penalties, rcond=1e-9, hermitian=True)
 
 
 def _without(scores: np.ndarray | None, phi: np.ndarray) -> np.ndarray:
-    """Take from influences what the scores of estimated propensities explain of them."""
+    """Subtract from influences what the scores of estimated propensities explain of them."""
     return phi if scores is None else phi - scores @ (_inverse(scores) @ (scores.T @ phi))
 
 
 def _check_followed(panel: Panel, regime: str) -> None:
-    """Refuse a regime with a level that nobody took, of which no regression knows anything."""
+    """Refuse a regime that nobody follows at some decision, where no regression can learn."""
     followers = panel.followed(regime).sum(axis=0)
     rule = f"regime {regime!r} must be followed by somebody at each decision"
     check(bool(followers.all()), rule, followers.tolist())
 
 
 def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0) -> Worth:
-    """Weight those who followed a regime by the inverse of how likely that was.
+    """Weight those who followed a regime by the inverse probability of what they did.
 
-    Like each function of a regime's worth, it returns the value and the influence of each
-    subject, (n,), whose standard deviation over √n is the standard error. `chances` are
+    Like every function of a regime's worth, it returns the value and the influence of each subject,
+    (n,). The standard deviation of the influences over √n is the standard error. `chances` are
     "estimated", or "known" from the panel's `propensity`.
     """
     of_taken, scores = getattr(panel, chances)
@@ -249,7 +250,7 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
 
 
 def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
-    """Average what a regression on x and all decisions predicts if these are a regime's."""
+    """Regress on x and all decisions, and average the predictions at a regime's decisions."""
     _check_followed(panel, regime)
     levels, y = np.eye(len(panel.levels))[:, 1:], panel.outcomes
     codes = panel.taken, panel.said[regime]
@@ -261,7 +262,7 @@ def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
 
 
 def regression(panel: Panel, regime: str, history: int = -1) -> Worth:
-    """Predict by one regression on all decisions and a history, as if no decision changed it."""
+    """Regress on all decisions and a history at once, as if no decision changed the history."""
     return _predicted(panel, regime, panel.histories[history], np.ones(len(panel.taken)))
 
 
@@ -273,7 +274,7 @@ def structural_model(
     .. math:: E[Y(a_1, \dots, a_K)] = \beta_0 + \sum_k \beta_{k, a_k}, \qquad
         w = \frac{P(A_1, \dots, A_K)}{\prod_k P(A_k \mid H_k)},
 
-    by weighted least squares; for static regimes only.
+    It is fitted by weighted least squares, for static regimes only.
     """
     of_taken, scores = getattr(panel, chances)
     sequences = pd.DataFrame(panel.taken)
@@ -285,7 +286,7 @@ def structural_model(
 
 
 def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) -> Matrix:
-    """Return the iterated regressions of a regime, and the outcome at the end, (K + 1, n)."""
+    """Return the iterated regressions of a regime, followed by the outcome, (K + 1, n)."""
     _check_followed(panel, regime)
     found = [panel.outcomes]
     for x, here in zip(panel.histories[::-1], panel.followed(regime).T[::-1], strict=True):
@@ -295,7 +296,7 @@ def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) 
 
 
 def g_computation(panel: Panel, regime: str) -> Worth:
-    """Average the first of the iterated regressions, by ridge among those who follow."""
+    """Average the first iterated regression; each is a ridge among those who follow the regime."""
     q, weights = iterated(panel, regime), np.ones(len(panel.taken))
     phi = q[0] - q[0].mean()
     for k, (x, here) in enumerate(zip(panel.histories, panel.followed(regime).T, strict=True)):
@@ -329,7 +330,7 @@ def _entrant(of_regime: Callable[..., Worth], static: bool = False, **options: A
 
 
 def _dynamic_dml(panel: Panel) -> Gains:
-    """Let EconML add up effects of single decisions; of rare levels and of rules it knows none."""
+    """Let EconML add up effects of single decisions; rare levels and rules have no result."""
     n, k = panel.taken.shape
     here = np.unique(panel.taken)
     rare = len(here) < 2 or (panel.taken[..., None] == here).sum(axis=0).min() < RARE
@@ -345,7 +346,7 @@ def _dynamic_dml(panel: Panel) -> Gains:
     return {name: (np.mean(end), np.ptp(end) / 2 / NORMAL) for name, end in ends.items()}
 
 
-#: Name → the function from a panel to the gain of each regime over the first, and its error.
+#: Name → the function from a panel to each regime's gain over the first, with its standard error.
 ENTRANTS: dict[str, Entrant] = {
     "followers": _entrant(weighting, chances="even"),
     "regression-first": _entrant(regression, history=0),
@@ -366,7 +367,7 @@ ENTRANTS: dict[str, Entrant] = {
 def marked(
     panels: Iterable[Panel], truth: Mapping[str, float], entrants: Iterable[str] = ENTRANTS
 ) -> pd.DataFrame:
-    """Mark entrants on panels by the true gains of regimes, in the columns of the benchmark."""
+    """Mark entrants on panels against the true gains, in the columns of the benchmark."""
     rows, entrants = [], list(entrants)
     check_names("entrant", entrants, ENTRANTS)
     for k, panel in enumerate(panels):  # one at a time in memory

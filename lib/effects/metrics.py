@@ -14,15 +14,15 @@ from lib.effects.study import Matrix, Study, Vector, varies
 from lib.errors import needed
 from lib.workers import one_thread
 
-#: Resamples of the test subjects whose counts are held at a time.
+#: How many resamples of the test subjects have their counts in memory at a time.
 BLOCK = 50
 
 
 def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[Matrix]:
-    """Yield blocks of how often each subject is in a resample, shape (block, n).
+    """Yield blocks of counts, shape (block, n): how often each subject is in each resample.
 
-    A block of counts times a matrix of columns is a block of resampled sums. Without a seed, they
-    are those of the paper: resample i is scikit-learn's `resample(random_state=i)`.
+    A block of counts times a matrix of columns is a block of resampled sums. Without a seed, the
+    resamples are those of the paper: resample i is scikit-learn's `resample(random_state=i)`.
     """
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, BLOCK):
@@ -37,19 +37,20 @@ def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[Matri
 
 def _r2_by_group(sample: SimpleNamespace) -> Matrix:
     spread = sample.group_truth - np.nanmean(sample.group_truth, axis=1, keepdims=True)
-    # A group that is absent from a resample has no error; an estimate that is missing, no score.
+    # A group that is absent from a resample adds no error; a missing estimate leaves no score.
     here = ~np.isnan(sample.group_truth)
     errors = np.where(here, sample.group_truth - sample.group_effect, 0)
     explained = 1 - (errors**2).sum(axis=1) / np.nansum(spread**2, axis=1)
     return np.where(np.isnan(sample.variance), np.nan, explained)
 
 
-#: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample has the
-#: means over the test subjects, or over each of B resamples of them, for k estimators: of the true
-#: effects the mean `truth` and the `variance`, shape (B, 1); of the estimates the mean `effect`
-#: and the mean `squared_error`, shape (B, k); within each of G groups `group_truth`, shape
-#: (B, G, 1), and `group_effect`, (B, G, k), missing for one that is absent from a resample.
-#: Effects are less `centre`, so that a sum of squares is not a difference of much larger numbers.
+#: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample holds
+#: means for k estimators, over the test subjects or over each of B resamples of them. For the true
+#: effects, these are the mean `truth` and the `variance`, shape (B, 1). For the estimates, they are
+#: the mean `effect` and the mean `squared_error`, shape (B, k). For each of G groups, they are
+#: `group_truth`, shape (B, G, 1), and `group_effect`, (B, G, k), which are missing if the group is
+#: absent from a resample. `centre` has been subtracted from all effects, so that a sum of squares
+#: is not a difference of much larger numbers.
 METRICS: dict[str, Callable[[SimpleNamespace], np.ndarray]] = {
     "ATE": lambda sample: sample.effect + sample.centre,
     "AE": lambda sample: np.abs(sample.effect - sample.truth),
@@ -59,8 +60,9 @@ METRICS: dict[str, Callable[[SimpleNamespace], np.ndarray]] = {
     "R² by group": _r2_by_group,
 }
 
-#: Those of averages, which an estimator of nothing else has, too; those that need groups; and those
-#: without a truth in them, of which such an estimator has the interval that it states.
+#: Metrics of averages, which estimators of the average alone have, too; metrics that need groups;
+#: and metrics that do not involve the truth: for these, an estimator of the average alone has the
+#: interval that it states.
 OF_AVERAGES, OF_GROUPS, OF_ESTIMATES = ("ATE", "AE"), ("R² by group",), ("ATE",)
 
 
@@ -73,12 +75,12 @@ def compare(
         R^2 = 1 - \frac{\sum_i (\tau_i - \hat\tau_i)^2}{\sum_i (\tau_i - \bar\tau)^2}, \qquad
         \mathrm{AE} = \Bigl| \frac1m \sum_i (\hat\tau_i - \tau_i) \Bigr|
 
-    Of `effects`, shape (m, k), column j is estimator j's; `truth` and `groups` have shape (m,).
-    `R² by group` compares the mean effects of the groups, each counted once, and leaves out who
-    has none; all other metrics are of everybody. Either R² is nan where the truth varies by no more
-    than rounding. Returned is for each of `METRICS` an array of shape (3, k): value, and the 2.5
-    and 97.5 percentiles over resamples of the subjects. Without a `seed`, the value is what the
-    paper prints, the mean over its own resamples.
+    Column j of `effects`, shape (m, k), is estimator j's; `truth` and `groups` have shape (m,).
+    `R² by group` compares the mean effects of the groups, each counted once, and leaves out
+    subjects without a group. All other metrics are of all subjects. Either R² is nan if the truth
+    varies by no more than rounding. The result maps each of `METRICS` to an array of shape (3, k):
+    the value, and the 2.5 and 97.5 percentiles over resamples of the subjects. Without a `seed`,
+    the value is the one that the paper prints, the mean over its own resamples.
     """
     codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     names = np.unique(codes)
@@ -99,7 +101,7 @@ def compare(
         sample.group_truth, sample.group_effect = of_group[:, :, 1:2], of_group[:, :, 3 : 3 + k]
         return {name: metric(sample) for name, metric in wanted.items()}
 
-    # Threads would split the sums, and how many there are would show in the last digits.
+    # Threads would split the sums, and the number of threads would show in the last digits.
     with np.errstate(divide="ignore", invalid="ignore"), one_thread():
         value = computed(np.ones((1, len(tau))))
         drawn = [computed(counts) for counts in bootstrap_counts(len(tau), bootstraps, seed)]
@@ -116,32 +118,32 @@ def evaluate(
 ) -> pd.DataFrame:
     """Compare estimates with the sampled effects, and with the true ones if these are known.
 
-    One row an estimator and metric, with columns
+    The table has one row per estimator and metric, with columns
 
     - `estimator`, its name;
-    - `estimand`, what the `value` is of or is compared with: "ATE", the average over all test
+    - `estimand`, what the `value` estimates or is compared with: "ATE", the average over all test
       subjects, "CATE", the effect on each of them, or one of
       :data:`~lib.effects.estimands.TILTS`, such as "ATE, two arms", the average over those who
       take one of the two arms, which IPW, AIPW and matching estimate;
     - `metric`, `value`, and the ends `lower` and `upper` of a 95 % interval.
 
-    Metrics, in units of the outcome where nothing else is said, are
+    The metrics, in units of the outcome unless stated otherwise, are
 
-    - `cross-validation`, the AUC or R² by which settings were chosen; no effect is in it;
-    - `ATE`, the estimate itself, whatever average the estimator is of;
+    - `cross-validation`, the AUC or R² by which settings were chosen; it involves no effect;
+    - `ATE`, the estimate itself, whichever average it estimates;
     - `AE`, its distance from the "ATE"; `R²` (a number up to 1), `MSE` (units squared), `RMSE` and
       `R² by group` of the effects, see :func:`compare`: against differences of single outcomes;
-    - the same with `, truth` behind the name: against Monte-Carlo effects, if these are known;
-    - `error`, the estimate less the average that it is of, true or else sampled, if known;
-    - `width` and `coverage` of the intervals that an estimator states of single effects: mean
-      width, and the share that holds the true effect, if this is known.
+    - the same with `, truth` after the name: against Monte-Carlo effects, if these are known;
+    - `error`, the estimate less the average that it estimates, true or else sampled, if known;
+    - `width` and `coverage` of an estimator's intervals for single effects: their mean width, and
+      the share of them that holds the true effect, if this is known.
 
-    Intervals of `error` are those that estimators state, less the truth, so one covers if 0 lies in
-    it; `cross-validation`, `width` and `coverage` have none. All others are over resamples of the
-    test subjects, the estimator as it is; for an `ATE` that is no mean of theirs, as it is stated.
+    The interval of an `error` is the estimator's own, less the truth, so it covers if it holds 0.
+    `cross-validation`, `width` and `coverage` have none. All others are over resamples of the test
+    subjects, with fits unchanged; an `ATE` that is no mean over them has its estimator's interval.
     """
     averages = average_effects(study)["value"]
-    # An average alone is marked as if everybody had it.
+    # An average alone is marked as if it were the effect on every subject.
     m, marks = len(study.difference), dict[str, np.ndarray]()
     found = [np.ones(m) * (e.ate if e.effects is None else e.effects) for e in estimates.values()]
     for suffix, target in (("", study.difference), (", truth", study.effects)):
@@ -172,7 +174,7 @@ def evaluate(
 
 
 def t_interval(groups: pd.api.typing.SeriesGroupBy, outside: float = 0.05) -> pd.DataFrame:
-    r"""Average grouped values, `mean`, with an interval, `lower` and `upper`, by default of 95 %.
+    r"""Average grouped values, `mean`, with an interval, `lower` to `upper`, of 95 % by default.
 
     .. math:: \bar x \pm t_{1 - \alpha / 2,k-1}\,s / \sqrt k, \qquad \alpha = \text{outside}
     """
@@ -183,8 +185,8 @@ def t_interval(groups: pd.api.typing.SeriesGroupBy, outside: float = 0.05) -> pd
 def effects_by_group(study: Study, effects: dict[str, np.ndarray]) -> pd.DataFrame:
     """Average sampled, true and estimated effects within each group (Task 3).
 
-    One row a group: `subjects`, `sampled` with its `standard error`, `truth` if it is known, and a
-    column for each of `effects`, name → shape (m,).
+    The table has one row per group: `subjects`, `sampled` with its `standard error`, `truth` if it
+    is known, and a column for each of `effects`, name → shape (m,).
     """
     known = {} if study.effects is None else {"truth": study.effects}
     columns = pd.DataFrame({"sampled": study.difference, **known, **effects})
@@ -200,8 +202,8 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
 
     .. math:: d = \frac{\bar z_1 - \bar z_0}{\sqrt{(s_1^2 + s_0^2) / 2}}
 
-    is the standardised mean difference; the denominator is that before weighting. Returned is one
-    row an encoded covariate, `before` and `after`; `propensities`, of treatment, have shape (n,).
+    is the standardised mean difference, always with the denominator before weighting. The table has
+    one row per encoded covariate, `before` and `after`. `propensities` of treatment are (n,).
     """
     weights = inverse_propensity_weights(study.arm, propensities)
     weighted = study.covariates.mul(weights, axis=0).groupby(study.arm).sum()
@@ -212,7 +214,7 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
 
 
 def effective_sample_size(treatment: np.ndarray, propensities: np.ndarray) -> pd.DataFrame:
-    r"""Say how many equally weighted subjects the weighted ones of an arm are worth.
+    r"""Say how many equally weighted subjects the weighted subjects of each arm are worth.
 
     .. math:: n_{\text{eff}} = \frac{(\sum_i w_i)^2}{\sum_i w_i^2}
 

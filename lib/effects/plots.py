@@ -1,4 +1,4 @@
-"""Figures of metrics: who is how far off, and where; with the shapes of :mod:`lib.plots`."""
+"""Figures of metrics: how far off estimators are, and where; with shapes of :mod:`lib.plots`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,10 +16,10 @@ def ranking(
 ) -> Figure:
     """Draw a metric of the estimators, the best at the top, with its intervals.
 
-    The best of an R² is the largest, and of anything else the nearest to 0.
-    `runs` maps what the legend says to tidy metrics, `{"this run": table}`; the first run that has
-    the metric ranks its estimators. `unit` says what the values are, and `names` what the row of an
-    estimator is called. Of many studies, a run is what :mod:`~lib.effects.summaries` makes of them.
+    The best R² is the largest; the best value of any other metric is the nearest to 0. `runs` maps
+    texts of the legend to tidy metrics, `{"this run": table}`. The first run that has the metric
+    ranks its estimators. `unit` says what the values are, and `names` renames the estimators' rows.
+    A run over many studies must be a summary by :mod:`~lib.effects.summaries`.
     """
     table = pd.concat(runs, names=["series"]).reset_index("series").dropna(subset="value")
     check_known("metric", metric, table["metric"].unique())
@@ -54,7 +54,7 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
     span = f"from {least} to {most}" if least != most else least
     title = f"Sampled effects by {label}: {span} dollars"
     room = 0.15 * (high - low) + 1
-    # Learners of one kind have one colour, and so each a marker.
+    # Learners of one kind share a colour, so each has a marker of its own.
     drawn = enumerate(long["series"].unique())
     looks: dict[str, Look] = {name: {"marker": ".^vDx*"[k % 6]} for k, name in drawn}
     looks["sampled truth"] = {**DOTS, "marker": "s", "elinewidth": 1}
@@ -65,10 +65,10 @@ def by_group(table: pd.DataFrame, label: str, names: Mapping[str, str] = {}) -> 
 
 
 def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
-    """Draw which share of 95 % intervals holds the truth, a panel a run, a colour a level.
+    """Draw the share of 95 % intervals that hold the truth, a panel per run, a colour per level.
 
-    `runs` are tables of :func:`~lib.effects.summaries.by_level`. The title counts who holds it too
-    rarely, beyond Monte-Carlo error, in the last run and at the highest level.
+    `runs` are tables of :func:`~lib.effects.summaries.by_level`. The title counts the estimators
+    that hold it too rarely, beyond Monte-Carlo error, in the last run and at the highest level.
     """
     table = pd.concat(runs, names=["panel"]).reset_index("panel").replace({"estimator": names})
     table["series"] = f"{level} = " + table[level].map("{:g}".format)
@@ -84,9 +84,9 @@ def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
 
 
 def choices(table: pd.DataFrame) -> Figure:
-    """Draw what each criterion puts first, in the table of :func:`~lib.effects.selection.trial`.
+    """Draw candidates by their place and R² in the table of :func:`~lib.effects.selection.trial`.
 
-    Candidates with an R² below −1 are drawn there; a family is a name up to its first hyphen.
+    An R² below −1 is drawn at −1. The family of a candidate is its name up to the first hyphen.
     """
     below, place = "R² below −1", "place by the criterion, 1 is picked"
     shown = table.melt("R²", var_name="panel", ignore_index=False)
@@ -104,7 +104,7 @@ def choices(table: pd.DataFrame) -> Figure:
 
 
 def regrets(found: Sequence[pd.DataFrame], means: pd.DataFrame) -> Figure:
-    """Draw the regret of every criterion in the `found` verdicts on studies, and its mean."""
+    """Draw every criterion's regret in each of the verdicts `found`, and its mean over studies."""
     names = {"regret": "value", "regret lower": "lower", "regret upper": "upper"}
     runs = {"mean, 95 % interval": means, "one study": pd.concat(found)}
     table = pd.concat(runs, names=["series", "criterion"]).rename(columns=names).reset_index()

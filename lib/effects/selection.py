@@ -1,7 +1,7 @@
 """Choosing among estimators of effects when nobody knows the effects.
 
 A candidate is fitted to one half of the observed subjects. A *criterion* scores it on the
-other half, the validation subjects, by what was seen of them: lower is better.
+other half, the validation subjects, by what was observed of them. A lower score is better.
 
 References
 ----------
@@ -33,7 +33,7 @@ CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 
 
 class Nuisances(NamedTuple):
-    """Expected outcomes of n validation subjects, in either arm and as they chose; propensities."""
+    """Outcomes expected of n validation subjects, in each arm and over both; and propensities."""
 
     control: Vector
     treated: Vector
@@ -44,10 +44,10 @@ class Nuisances(NamedTuple):
 def nuisances(
     covariates: Matrix, treatment: Vector, outcome: Vector, outcome_model: Learner | None = None
 ) -> Nuisances:
-    """Fit :class:`Nuisances` in five folds: nobody is predicted from their own outcome.
+    """Fit :class:`Nuisances` in five folds: no subject is predicted from its own outcome.
 
-    The outcome's model is by default a random forest with leaves of at least 20; propensities are
-    those of logistic regression, kept within 0.01 and 0.99.
+    By default, the outcome model is a random forest with leaves of at least 20 subjects.
+    Propensities come from a logistic regression and are kept between 0.01 and 0.99.
     """
     forest: dict[str, Any] = {"n_estimators": 50, "min_samples_leaf": 20, "max_features": 0.5}
     outcome_model = outcome_model or learner("rfr", **forest)
@@ -73,15 +73,15 @@ def criteria(
         \text{influence function} &= \operatorname{mean}\,\bigl[(1 - B)\,\tilde\tau^2
             + B\,y\,(\tilde\tau - \hat\tau) - A\,(\tilde\tau - \hat\tau)^2 + \hat\tau^2\bigr]
 
-    with :math:`A = a - \tilde e` and :math:`B = 2a(a - \tilde e) / (\tilde e (1 - \tilde e))`;
-    a hat is a candidate's, a tilde a nuisance. The R-loss is that of [1]_, the influence
-    function after [2]_, the others are compared in [3]_. With true nuisances, that of [2]_ has the
+    with :math:`A = a - \tilde e` and :math:`B = 2a(a - \tilde e) / (\tilde e (1 - \tilde e))`.
+    A hat marks a candidate's estimate, a tilde a nuisance. The R-loss is from [1]_, the influence
+    function follows [2]_, and [3]_ compares the others. With true nuisances, the loss of [2]_ has
     expectation :math:`\operatorname{mean}\,[(\tau - \hat\tau)^2 + 2\mu_0(\tau - \hat\tau)]`, least
     at :math:`\hat\tau = \mu_1`.
 
-    Columns of `effects` and of `factual`, the outcomes in the arm that was taken, are candidates.
-    Returned is one row a candidate, in the squared unit of the outcome; factual fit is missing for
-    those without a model of it.
+    `effects` and `factual`, the outcomes predicted in the arm that was taken, have a column per
+    candidate. The table has a row per candidate, in the squared unit of the outcome. Factual fit is
+    missing for candidates that do not model outcomes.
     """
     control, treated, mean, e = (column[:, None] for column in known)
     a, y = np.asarray(treatment, dtype=float)[:, None], np.asarray(outcome)[:, None]
@@ -108,9 +108,9 @@ def trial(
 ) -> pd.DataFrame:
     """Fit candidates to every other observational subject, and score them on the rest.
 
-    The study has a truth, `seed` is that of the candidates, and `outcome_model` that of
-    :func:`nuisances`. Returned are the columns of :func:`criteria`, and the `R²` against the true
-    effects, which nobody has in practice.
+    The study must have a truth. Candidates take the `seed`, :func:`nuisances` the `outcome_model`.
+    The table has the columns of :func:`criteria`, and the `R²` against the true effects, which
+    nobody knows in practice.
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
@@ -128,7 +128,7 @@ def trial(
 def _halves(
     candidate: Any, covariates: Matrix, treatment: Vector, outcome: Vector, of_test: Matrix
 ) -> tuple[Vector, Vector, Vector]:
-    """Return effects and factual outcomes of validation subjects, and effects of the test's."""
+    """Return effects and factual outcomes of validation subjects, and effects of test subjects."""
     candidate = copy.deepcopy(candidate)
     candidate.fit(covariates[::2], treatment[::2], outcome[::2])
     factual = np.full(len(outcome[1::2]), np.nan)
@@ -140,10 +140,10 @@ def _halves(
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Say how well each criterion chose in a :func:`trial`, against the truth it could not see.
 
-    One row a criterion that can score somebody: the candidate `picked`; Spearman's `rank
+    Each criterion that can score a candidate has a row: the candidate `picked`; Spearman's `rank
     correlation` of the criterion with the true squared error, over the candidates that it can
     score; and the `regret`, the R² of the best candidate less that of the picked one. The last row
-    is a candidate drawn at random.
+    is for a candidate drawn at random.
     """
     r2, criteria = table["R²"], table.drop(columns="R²").dropna(axis=1, how="all")
     found = pd.DataFrame({"picked": criteria.idxmin()}).rename_axis("criterion")
@@ -156,7 +156,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
 def mean_verdicts(found: list[pd.DataFrame]) -> pd.DataFrame:
     """Average the :func:`verdicts` of independent studies, with 95 % intervals (Student's t).
 
-    They end where regrets and correlations do, at 0 and at ±1.
+    The intervals end where regrets and correlations must end, at 0 and at ±1.
     """
     marks = pd.concat(found).groupby(level=0, sort=False)
     possible = {"regret": (0.0, np.inf), "rank correlation": (-1.0, 1.0)}

@@ -1,7 +1,7 @@
-"""A study: who was seen, what they took, what became of them, and what the answer is.
+"""A study: its subjects, their treatments and outcomes, and, if known, the true effects.
 
-Estimators learn from the seen who took one of two arms. They are marked on test subjects, of whom
-both outcomes are known.
+Estimators learn from the observed subjects who took one of two arms. They are marked on test
+subjects, whose outcomes in both arms are known.
 """
 
 import contextlib
@@ -19,21 +19,22 @@ from numpy.typing import NDArray
 from lib.errors import InputError, check, check_known, check_names, check_once
 from lib.files import ENDINGS, AnyPath, atomic_write, read_table, write_parquet
 
-#: What estimators learn from: covariates of n subjects, (n, p), and a number of each, (n,).
+#: What estimators learn from: covariates of n subjects, (n, p), and one number for each, (n,).
 Matrix: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = NDArray[np.float64]
 
 #: A table, or the CSV or Parquet file that holds it.
 Table: TypeAlias = pd.DataFrame | AnyPath
 
-#: What an estimator may adjust for (paper, Section 4.1): everything before the treatment …
-#: Numbers stand first, as in the reference's encoding: trees break ties by the order of columns.
+#: The covariates that an estimator may adjust for (paper, Section 4.1). The full set is everything
+#: before the treatment. Numbers stand first, as in the reference's encoding, because trees break
+#: ties by the order of columns.
 FULL_ADJUSTMENT = (
     *("age", "capital-net", "hours-per-week", "education-num", "income_prev"),
     *("native-country", "sex", "race", "education", "workclass", "occupation"),
     *("marital-status", "relationship", "studies_prev"),
 )
-#: … or its direct causes alone, with education by its rank.
+#: The minimal set is the direct causes of the treatment alone, with education by its rank.
 MINIMAL_ADJUSTMENT = ("age", "education-num", "income_prev", "sex", "relationship", "studies_prev")
 
 #: The adjustment sets of the paper, by name.
@@ -42,34 +43,34 @@ ADJUSTMENT_SETS = {"full": FULL_ADJUSTMENT, "minimal": MINIMAL_ADJUSTMENT}
 #: The arms of the paper: without and with the treatment.
 ARMS = ("No studies", "Full-time studies")
 
-#: The groups of the paper's Task 3; only this column may be absent.
+#: The column of the groups in the paper's Task 3. Only this one may be absent from the tables.
 GROUP = "education-num"
 
 #: The tables of a study.
 TABLES = ("observational", "control", "treated")
 
-#: Numbers of which the squares, and sums of many of them, are infinite.
+#: From this size on, squares or sums of many squares may overflow.
 LARGE = 1e150
 
-#: The files of a study's tables, and of what may be known beside them, by field.
+#: Field → name of its file, for the tables of a study and for what else may be known.
 FILES = dict(zip(TABLES, TABLES, strict=True)) | {
     "probabilities": "propensities",
     "test_probabilities": "test_propensities",
     "truth": "test_effects",
 }
 
-#: Fields that have a row for each subject of another.
+#: Field → another field, whose subjects it describes in one row each.
 OF_SAME = {"probabilities": "observational"} | dict.fromkeys(
     ("treated", "test_probabilities", "truth"), "control"
 )
 
-#: What pandas infers of the values of a covariate that can be read in one way only.
+#: What pandas may infer about values of a covariate; other kinds could be read in several ways.
 KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "empty"}
 
 
 @dataclass(frozen=True)
 class TrueEffects:
-    """Mean and variance of each subject's differences, (m,), over `repeats` runs of its future."""
+    """Mean and variance, (m,), of each subject's sampled effect in `repeats` runs of its future."""
 
     mean: np.ndarray
     variance: np.ndarray
@@ -85,18 +86,18 @@ class TrueEffects:
 
     @property
     def ceiling(self) -> float:
-        """Return the R² of the true effects against single differences; nan if none varies."""
+        """Return the R² of the true effects against single differences; nan if nothing varies."""
         total = self.variance_of_effects + float(self.variance.mean())
         return self.variance_of_effects / total if total > 0 else float("nan")
 
     @property
     def error_of_ceiling(self) -> float:
-        r"""Return its standard error, of m subjects drawn from all, by the delta method.
+        r"""Return the standard error of the ceiling for m sampled subjects, by the delta method.
 
         .. math:: \frac{1}{\sqrt m}\,\operatorname{sd}\left( \frac{(1 - c)\,
             \bigl((\bar d_i - \bar d)^2 - s_i^2 / K\bigr) - c\,s_i^2}{V + \overline{s_i^2}} \right)
 
-        for the ceiling c and the variance V of effects, of which there must be some.
+        for the ceiling c and the variance V of the effects, which must not be 0.
         """
         between = (self.mean - self.mean.mean()) ** 2 - self.variance / self.repeats
         total, ceiling = self.variance_of_effects + self.variance.mean(), self.ceiling
@@ -106,42 +107,42 @@ class TrueEffects:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
-    """Tables, a question about them and, if known, its answer; checked when it is made.
+    """Tables, a question about them and, if known, its answer; all is checked on creation.
 
     `dataclasses.replace(study, adjustment="minimal")` asks another question of the same tables.
-    Tables that can be read in more than one way are refused. If control and treated differ in a few
-    covariates, the control's count, with a warning.
+    Tables that can be read in more than one way are refused. If `control` and `treated` differ in
+    a few covariates, a warning is given and the values of `control` are used.
 
     Attributes
     ----------
     observational : pandas.DataFrame
-        One row a subject: covariates, treatment, outcome. Only the n rows in the arms are used.
+        One row per subject: covariates, treatment, outcome. Only the n rows in the arms are used.
     control, treated : pandas.DataFrame
-        The same m other subjects without and with the treatment. If they have its column, the
-        control's must hold the first arm and the treated's the second.
+        The same m other subjects without and with the treatment. If the treatment is a column of
+        these tables, it must hold the first arm in `control` and the second in `treated`.
     adjustment, arms : {"full", "minimal"} or sequence of str, tuple of str
-        The covariates; the control's level of the treatment, and the treated's.
+        The covariates to adjust for; the levels of the treatment of the controls and the treated.
     group : str or None
-        The column of the test subjects to average effects by.
+        The column of `control` that holds the groups within which effects are averaged.
     truth : TrueEffects or array of shape (m,), optional
         Monte-Carlo effects of the test subjects.
     probabilities, test_probabilities : pandas.DataFrame, optional
-        The true probability of every level of the treatment, of each row of `observational`; and
-        of the test subjects: what they would have done, had nobody told them.
+        The true probability of every level of the treatment, for each row of `observational`; and
+        for each test subject, as if nobody had assigned an arm.
     impute : bool
-        Fill missing covariates in: a number becomes the mean, a category none of its levels, and
-        a column `… missing` says where.
+        Fill in missing covariates: a number becomes the mean, a category becomes none of its
+        levels, and a column `… missing` marks the rows.
     covariates, test_covariates : pandas.DataFrame
-        Derived, as is what follows. The n and the m subjects: numbers standardised by the n,
-        categories one-hot; a level that only the m have has no column, and is warned of if it is
-        no rare one.
+        Derived, like all fields below. The encoded covariates of the n and of the m subjects:
+        numbers are standardised by the n, categories are one-hot. A level that only test subjects
+        have gets no column, and a warning if it is not rare.
     arm, outcomes, arm_probability : numpy.ndarray, shape (n,)
-        1.0 for the treated, 0.0 for the controls; what became of them; the true probability,
-        among all levels, of the arm that was taken, or None.
+        1.0 for the treated, 0.0 for the controls; the outcomes; the true probability, among all
+        levels of the treatment, of the arm that was taken, or None if it is unknown.
     difference, effects, groups : numpy.ndarray, shape (m,)
-        The sampled effect, treated less control; true effects and groups, or None.
+        The sampled effects, treated less control; the true effects, or None; groups, or None.
     missing : dict of str to int
-        Covariates with missing values that are not filled in, and how many.
+        Covariate → how many of its values are missing and not filled in.
     """
 
     observational: pd.DataFrame
@@ -189,7 +190,7 @@ class Study:
             _probabilities("test_probabilities", self.test_probabilities, self.arms, self.control)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
         if parts[1].equals(parts[2]):
-            parts.pop()  # what is alike is read once
+            parts.pop()  # equal tables are encoded once
         else:
             _check_same_subjects(*parts[1:])
         both, declared = pd.concat(parts, ignore_index=True), rows.dtypes == "category"
@@ -212,20 +213,20 @@ class Study:
         vars(self).update(arm_probability=self._probability_of(arm, used), missing=missing)
 
     def __repr__(self) -> str:
-        """Say what is asked of how many; the tables would fill the screen."""
+        """Show the question and how many subjects there are; the tables would fill the screen."""
         asked = f"{self.treatment}: {self.arms[0]} or {self.arms[1]} → {self.outcome}"
         people = f"{len(self.arm):,} seen in the arms, {len(self.control):,} test subjects"
         return f"{type(self).__name__}({asked}; {people})"
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the three tables and, as far as known, `propensities` and Monte-Carlo effects."""
+        """Return the three tables and, where known, `propensities` and Monte-Carlo effects."""
         found = {name: getattr(self, field) for field, name in FILES.items()}
         if isinstance(self.truth, TrueEffects):
             found["test_effects"] = pd.DataFrame(vars(self.truth))
         return {name: one for name, one in found.items() if isinstance(one, pd.DataFrame)}
 
     def to_parquet(self, folder: AnyPath) -> Path:
-        """Write one file for each of :meth:`tables` into a folder, whole, and return it."""
+        """Write :meth:`tables` to a folder, a file each, all or none, and return its path."""
         with atomic_write(folder, [f"{name}.parquet" for name in FILES.values()]) as beside:
             for name, table in self.tables().items():
                 write_parquet(beside / f"{name}.parquet", [table])
@@ -266,11 +267,11 @@ class Study:
 def read_study(
     observational: Table, control: Table | None = None, treated: Table | None = None, **fields: Any
 ) -> Study:
-    """Make a :class:`Study` of three tables, or of the CSV or Parquet files that hold them.
+    """Make a :class:`Study` from three tables, or from the CSV or Parquet files that hold them.
 
-    A folder alone, as :meth:`Study.to_parquet` writes it, has the truth in it, too. A table alone
-    is that of the seen, of whom nobody knows the other outcome: effects can be estimated for them,
-    and not marked.
+    A folder that :meth:`Study.to_parquet` has written can be given alone; any truth in it is read,
+    too. A table that is given alone holds the observed subjects, whose other outcome is unknown:
+    their effects can be estimated, but the estimates cannot be marked.
 
     Examples
     --------
@@ -302,18 +303,18 @@ def read_study(
 
 
 def check_finite(what: str, numbers: Vector) -> None:
-    """Refuse what is missing or infinite."""
+    """Refuse numbers that are missing or infinite."""
     wrong = numbers[~np.isfinite(numbers)].tolist()
     check(not wrong, f"{what} must be finite numbers", wrong[:3])
 
 
 def varies(numbers: Vector) -> bool:
-    """Say whether numbers differ by more than rounding does, as 0.1 + 0.2 from 0.3."""
+    """Say whether numbers differ by more than rounding, unlike 0.1 + 0.2 and 0.3."""
     return bool(np.ptp(numbers) > 1e-14 * np.abs(numbers).max())
 
 
 def check_subjects(name: str, table: pd.DataFrame, others: pd.DataFrame) -> None:
-    """Refuse rows of other subjects, or in another order, where both tables name theirs."""
+    """Refuse rows of other subjects, or in another order, if both tables name their subjects."""
     if "subject" in table and "subject" in others:
         rule = f"{name} must have a row for every subject, in the order of the subjects"
         numbers = table["subject"].tolist()
@@ -330,18 +331,18 @@ def _probabilities(
     both: Matrix = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
     check(not wrong, f"{which} must be within 0 and 1", wrong[:3])
-    above = both[both.sum(axis=1) > 1.015].tolist()  # two that were rounded to per cent have 1.01
+    above = both[both.sum(axis=1) > 1.015].tolist()  # two rounded to per cent may sum to 1.01
     check(not above, f"{which} of both arms must sum to at most 1", above[:3])
     return both
 
 
 def _check_order(rule: str, rows: pd.Index, subjects: pd.Index) -> None:
-    moved = not rows.equals(subjects) and {*rows} == {*subjects}  # or else it counts by place
+    moved = not rows.equals(subjects) and {*rows} == {*subjects}  # else, by position
     check(not moved, f"{rule}, in the order of the subjects", rows[:3].tolist())
 
 
 def tempered(probabilities: pd.DataFrame, power: float) -> pd.DataFrame:
-    r"""Raise the probabilities of levels, one row a subject, to a power γ.
+    r"""Raise the probabilities of levels, one row per subject, to a power γ, and normalise them.
 
     .. math:: P_\gamma(a \mid z) = \frac{P(a \mid z)^\gamma}{\sum_b P(b \mid z)^\gamma}
     """
@@ -371,16 +372,16 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
     differ = differ[differ > 0]
     found = ", ".join(f"{count:,} rows differ in {name!r}" for name, count in differ.items())
     rows = [sorted(map(str, table.to_numpy().tolist())) for table in (control, treated)]
-    # Simulators that share noise by a common seed alone lose step once an arm has drawn once
-    # more, so that a covariate drawn later in the same year may differ.
-    varied = pd.concat([control, treated]).nunique().gt(1)  # what is alike in all says nothing
+    # If simulators share noise by a common seed alone, the arms lose step once one of them has made
+    # an extra draw. A covariate that is drawn later in the same year may then differ.
+    varied = pd.concat([control, treated]).nunique().gt(1)  # a constant column says nothing
     if 2 * len(differ) > varied.sum() or rows[0] == rows[1]:
         raise InputError(f"{rule} in the same order: {found}")
     warnings.warn(f"control and treated differ, the control's values count: {found}", stacklevel=5)
 
 
 def _is_categorical(column: pd.Series, declared: bool) -> bool:
-    """Say of what kind a covariate is; refuse one that could be read in two ways."""
+    """Say whether a covariate is categorical; refuse one that could be read in two ways."""
     name, kind = column.name, pd.api.types.infer_dtype(column)
     if kind not in KINDS:
         found = sorted({type(value).__name__ for value in column.dropna()})
@@ -397,7 +398,7 @@ def _is_categorical(column: pd.Series, declared: bool) -> bool:
 
 
 def _check_spelling(column: pd.Series) -> None:
-    """Refuse levels that are told apart by capitals or spaces only, or are one number."""
+    """Refuse levels that differ only in capitals or spaces, or that spell the same number."""
     known: dict[str | float, str] = {}
     for level in column.unique():
         said: str | float = " ".join(str(level).casefold().split())
@@ -409,9 +410,9 @@ def _check_spelling(column: pd.Series) -> None:
 
 
 def _encoded(column: pd.Series, n: int, m: int, declared: bool, impute: bool) -> pd.DataFrame:
-    """Encode a covariate by its first n values; those of m test subjects come next."""
-    # Not by scikit-learn: to its one-hot encoder a missing category is a level or none, but trees
-    # want it to be missing in all the columns of the category.
+    """Encode a covariate by its first n values; the next m are those of the test subjects."""
+    # Not with scikit-learn: its one-hot encoder makes a missing category a level of its own or no
+    # level at all, but trees need it to be missing in all columns of the category.
     name, absent, known = column.name, column.isna(), column[:n].dropna()
     if _is_categorical(column, declared) or known.empty:
         levels = sorted(known.unique(), key=str)
@@ -429,10 +430,10 @@ def _encoded(column: pd.Series, n: int, m: int, declared: bool, impute: bool) ->
 
 
 def _warn_of_unseen(levels: pd.Series, seen: int, tested: int) -> None:
-    """Warn of a level that too many of the tested have for nobody of the seen to have it.
+    """Warn if many test subjects have a level that no observed subject in the arms has.
 
-    Among people of one kind, those k who have it are all tested with a chance of at most
-    (m / (n + m))^k.
+    If both are drawn from the same population, all k subjects with a level are test subjects with a
+    probability of at most (m / (n + m))^k.
     """
     for level, count in levels.value_counts().items():
         if (tested / (seen + tested)) ** count < 1e-6:

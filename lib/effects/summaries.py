@@ -1,6 +1,6 @@
-r"""What a benchmark over many studies says of an estimator, and how surely.
+r"""What a benchmark over many studies says about an estimator, and how surely.
 
-Of R studies with errors :math:`e_r`, estimates less what they estimate, these are
+For R studies with errors :math:`e_r`, estimates less what they estimate, the summaries are
 
 .. math::
     \text{bias} = \bar e, \qquad
@@ -8,17 +8,17 @@ Of R studies with errors :math:`e_r`, estimates less what they estimate, these a
     \text{RMSE} = \Bigl(\tfrac1R \sum_r e_r^2\Bigr)^{1/2},
 
 the share of 95 % intervals that hold the truth, their mean width, and the share of studies in which
-an estimator was the best of all. R studies leave a Monte-Carlo standard error in each [1]_: that of
-a mean :math:`\bar x` is :math:`s_x / \sqrt R`, and that of :math:`\sqrt{\bar x}`, by the delta
-method, :math:`s_x / (2 \sqrt{R \bar x})`, for which errors need not be normal. (Two studies have
-equal squares; their standard deviation s has the error of normal ones, :math:`s / \sqrt 2`.)
-That of a share p is from Wilson's interval [2]_, with :math:`z = 1.96` of its standard errors to
-either side,
+an estimator was the best of all. R studies leave a Monte-Carlo standard error in each [1]_. It is
+:math:`s_x / \sqrt R` for a mean :math:`\bar x` and, by the delta method,
+:math:`s_x / (2 \sqrt{R \bar x})` for :math:`\sqrt{\bar x}`; errors need not be normal for that.
+(Two studies deviate equally from their mean, so their standard deviation s is given the standard
+error for normal errors, :math:`s / \sqrt 2`.) For a share p, it is from Wilson's interval [2]_,
+which reaches :math:`z = 1.96` of these standard errors to either side,
 
 .. math::
     \Bigl(\frac{p (1 - p)}{R} + \frac{z^2}{4 R^2}\Bigr)^{1/2} \Big/ \Bigl(1 + \frac{z^2}{R}\Bigr),
 
-which R studies leave even in a share of 0 or 1.
+which is above 0 even if the share is 0 or 1.
 
 References
 ----------
@@ -42,11 +42,11 @@ from lib.tables import number_text
 def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the table of a benchmark over studies.
 
-    One row an `estimator`, `estimand` and `metric`, with `value` and `standard error`: of averages,
-    `bias`, `standard deviation` and `RMSE`, `coverage` and `width` of intervals where some are
-    stated, and `best`, the share of studies with the least absolute error. Of conditional effects,
-    "CATE", the mean `R²`, or `R², truth` if the true effects are known, `best`, the share with the
-    largest, and mean `coverage` and `width`. Between equals, both are best.
+    One row per `estimator`, `estimand` and `metric`, with `value` and `standard error`. Averages
+    have `bias`, `standard deviation` and `RMSE`; the `coverage` and `width` of intervals, if some
+    are stated; and `best`, the share of studies with the least absolute error. Conditional effects,
+    "CATE", have the mean `R²`, or `R², truth` if the true effects are known; `best`, the share with
+    the largest; and the mean `coverage` and `width`. In a tie, all are best.
     """
     n_studies = len(table["study"].unique())
     check(n_studies > 1, "a summary is of two studies or more", n_studies)
@@ -61,7 +61,7 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
         if metric == "error":
             squares = (value - value.mean()) ** 2 * len(value) / (len(value) - 1)
             found = {"bias": _mean(value), "standard deviation": _root(squares)}
-            if len(value) == 2:  # whose squares are equal
+            if len(value) == 2:  # their squared deviations are equal
                 found["standard deviation"] = value.std(), value.std() / 2**0.5
             found["RMSE"] = _root(value**2)
         if metric in ("error", known):
@@ -75,7 +75,7 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_level(table: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Summarise studies by a level of the index, one column a metric, and `error of coverage`."""
+    """Summarise studies by a level of the index, a column per metric, and `error of coverage`."""
     found = table.groupby(level=level, sort=False).apply(over_studies).reset_index(level)
     key, numbers = [level, "estimator", "estimand"], ["value", "standard error"]
     wide = found.pivot_table(numbers, key, "metric", sort=False)
@@ -84,7 +84,7 @@ def by_level(table: pd.DataFrame, level: str) -> pd.DataFrame:
 
 
 def spread(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the median `value` of every metric over studies, and the ends of its middle 95 %."""
+    """Return each metric's median `value` over studies, and the ends of the middle 95 % of them."""
     metrics = table.groupby(["estimator", "estimand", "metric"], sort=False)["value"]
     ends = {"value": 0.5, "lower": 0.025, "upper": 0.975}
     return pd.DataFrame({end: metrics.quantile(q) for end, q in ends.items()}).reset_index()
@@ -95,13 +95,13 @@ def rank_agreement(table: pd.DataFrame, splits: int = 200, seed: int = 0) -> pd.
 
     .. math:: \rho_{vw} = \frac12 \operatorname{E}\bigl[r(v, A; w, B) + r(v, B; w, A)\bigr],
 
-    where r correlates the ranks in world v by the studies of one half, with those in world w by
-    the other half, of random halves A and B. So luck of studies that worlds share cannot make them
-    alike, though an error of the truth that all studies share can; and the diagonal says how far a
-    ranking agrees with itself. Two worlds with one true ranking are expected to agree by about the
-    geometric mean of their entries there (Spearman 1904).
-    The `table` has columns `world`, `study`, `estimator` and `error`, for the same estimators
-    and studies everywhere.
+    where A and B are random halves of the studies, and r correlates the ranks in world v by one
+    half with the ranks in world w by the other. So the luck of studies that worlds share cannot
+    make the worlds alike, though an error of the truth that all studies share can. The diagonal
+    says how far a ranking agrees with itself. Two worlds with the same true ranking are expected to
+    agree by about the geometric mean of their entries on the diagonal (Spearman 1904).
+    The `table` has columns `world`, `study`, `estimator` and `error`, for the same estimators and
+    studies in every world.
     """
     squares, worlds, _ = _squares(table)
     n, rng, total = squares.shape[1], np.random.default_rng(seed), 0.0
@@ -115,7 +115,7 @@ def rank_agreement(table: pd.DataFrame, splits: int = 200, seed: int = 0) -> pd.
 
 
 def rmse_of_resamples(table: pd.DataFrame, resamples: int = 500, seed: int = 0) -> pd.DataFrame:
-    """Return RMSEs of estimators, a column each, in resamples of studies that all worlds share."""
+    """Return a column of RMSEs per estimator, in resamples of studies that all worlds share."""
     squares, worlds, names = _squares(table)
     n = squares.shape[1]
     rows = np.random.default_rng(seed).integers(n, size=(resamples, n))
@@ -125,7 +125,7 @@ def rmse_of_resamples(table: pd.DataFrame, resamples: int = 500, seed: int = 0) 
 
 
 def _squares(table: pd.DataFrame) -> tuple[np.ndarray, pd.Index, pd.Index]:
-    """Return squared errors, (worlds, studies, estimators), and the names of worlds, estimators."""
+    """Return squared errors, (worlds, studies, estimators), and names of worlds and estimators."""
     wide = table.pivot_table("error", ["world", "study"], "estimator", sort=False)
     worlds, studies = (pd.Index(table[name].unique(), name=name) for name in ("world", "study"))
     wide = wide.reindex(pd.MultiIndex.from_product([worlds, studies]))
@@ -136,7 +136,7 @@ def _squares(table: pd.DataFrame) -> tuple[np.ndarray, pd.Index, pd.Index]:
 
 
 def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFrame:
-    """Lay a summary out as text, one row an estimator: `−412 ± 35`, to two digits of the error."""
+    """Lay a summary out as text, a row per estimator: `−412 ± 35`, to two digits of the error."""
     numbers = zip(summary["value"], summary["standard error"], strict=True)
     texts = [number_text(value, error, None if error > 0 else 2) for value, error in numbers]
     summary, rows = summary.replace({"estimator": names}), ["estimator", "estimand"]

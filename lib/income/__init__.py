@@ -31,17 +31,17 @@ def fitted_simulator(
     table: AnyPath | pd.DataFrame | None = None,
     seeded: Collection[str] | None = None,
 ) -> Simulator:
-    """Return a fitted simulator; the fit of each mechanism is kept on disk and made once.
+    """Return a fitted simulator; each mechanism is fitted once, and its fit is kept on disk.
 
     Parameters
     ----------
     specification : str
         The path of a YAML file, or a file of `data/specs` without its ending: `income_scm_1.0`,
-        faithful to the published data, or `income_scm_1.1`, as its program shows that it was meant.
+        faithful to the published data, or `income_scm_1.1`, faithful to what its program intends.
     table : path-like or DataFrame, optional
         A table with a column for each variable, or its CSV or Parquet file; Adult by default.
     seeded : collection of str, optional
-        Variables whose fits follow the seed, by default all; the others are those of seed 0.
+        Variables whose fits follow the seed, by default all; other fits are those of seed 0.
     """
     shipped = {path.stem: path for path in sorted(SPECIFICATIONS.glob("*.yml"))}
     path = shipped.get(str(specification), Path(specification))
@@ -53,12 +53,13 @@ def fitted_simulator(
 
     def fit(mechanism: Mechanism, parents: Parents, values: Column | None, seed: int) -> Mechanism:
         follows = seeded is None or mechanism.variable in seeded
-        # What draws from another learns nothing of its own, and what that one learned is no key.
+        # A mechanism that draws from another learns nothing itself, and what the other one has
+        # learned cannot serve as a key.
         refers = any(isinstance(given, Mechanism) for given in vars(mechanism).values())
         learn = Mechanism.fit if refers else _kept
         return learn(mechanism, parents, values, seed if follows else 0)
 
     simulator = Simulator(model, coupling).fit(frame, seed, fit)
-    # What made the fit: two loads of one simulator differ in their bytes.
+    # The recipe stands for the fit, because two loads of one simulator differ in their bytes.
     simulator.recipe_ = joblib.hash([path.read_text(encoding="utf-8"), frame, seed, seeded])
     return simulator

@@ -12,10 +12,10 @@ from lib import ROOT
 from lib.errors import check, check_known
 from lib.tables import number_text
 
-#: One fact has these three names; its value stands in the column `value`.
+#: The columns that name a fact; its value is in the column `value`.
 NAMES = ["variable", "level", "statistic"]
 
-#: What a cell of the paper's Table 1 looks like: the first that has all its numbers.
+#: Formats of a cell in the paper's Table 1; a cell has the first whose numbers are all known.
 CELLS = (
     *("{mean} ({lower quartile} to {upper quartile})", "{mean}"),
     *("{count} ({share}\u00a0%)", "{count}", "{share}\u00a0%"),
@@ -37,7 +37,7 @@ def baseline_characteristics(frame: pd.DataFrame) -> pd.DataFrame:
                 facts += [(name, str(level), "count", count), (name, str(level), "share", share)]
         else:
             rule = f"column {name!r} must be categorical or numeric"
-            check(column.dtype.kind in "iuf", rule, str(column.dtype))  # of truth values, no mean
+            check(column.dtype.kind in "iuf", rule, str(column.dtype))  # truth values have no mean
             facts.append((name, "", "mean", column.mean()))
             facts.append((name, "", "lower quartile", column.quantile(0.25)))
             facts.append((name, "", "upper quartile", column.quantile(0.75)))
@@ -45,11 +45,11 @@ def baseline_characteristics(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def cohort(world: pd.DataFrame) -> pd.DataFrame:
-    """Read a world as a study would: who they were at baseline, what they earned later.
+    """Read a world as a study would: what subjects were at baseline, what they earned later.
 
     This is the layout of IncomeSCM-1.0.CATE (paper, Section 4.1, whose t = 2 is step 1 here):
-    one row a subject at step 1, `income_prev` and `studies_prev` of the step before, and
-    `income` of the last step, in US dollars.
+    one row per subject at step 1, with `income_prev` and `studies_prev` from the step before, and
+    `income` from the last step, in US dollars.
     """
     steps = world["t"].unique()
     check_known("step", 1, steps)
@@ -61,7 +61,7 @@ def cohort(world: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_published(what: str, **chosen: str) -> pd.DataFrame:
-    """Read the facts of a file of `data/published` whose columns have the values chosen.
+    """Read those facts of a file in `data/published` whose columns have the chosen values.
 
     The files are `characteristics` of cohorts, the `fit` of the initial mechanisms to Adult (in
     sample), the `effect` of Full-time studies on the last income (US dollars), and `estimators`.
@@ -76,7 +76,7 @@ def read_published(what: str, **chosen: str) -> pd.DataFrame:
 
 
 def side_by_side(cohorts: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Lay cohorts out as in the paper's Table 1: one row a level or number, one column a cohort.
+    """Lay cohorts out as in the paper's Table 1: a row per level or number, a column per cohort.
 
     The rows are those of the first cohort's characteristics; a cell is text: `1 (25.0 %)`.
     """
@@ -92,7 +92,7 @@ def compare(ours: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Say how far our characteristics are from the published ones, marked by a prime.
 
     Shares differ by percentage points, :math:`s - s'`; every other statistic by per cent,
-    :math:`100 (x - x') / |x'|`. Two zeros do not differ. The facts are those that both know.
+    :math:`100 (x - x') / |x'|`. Two zeros do not differ. Only facts in both tables are compared.
     """
     both = published.merge(ours, on=NAMES).set_axis([*NAMES, "published", "ours"], axis="columns")
     difference, share = both["ours"] - both["published"], both["statistic"] == "share"
@@ -109,6 +109,6 @@ def _cell(facts: pd.Series) -> str:
         for name, value in facts.dropna().items()
     }
     for cell in CELLS:
-        with contextlib.suppress(KeyError):  # a number that is not known
+        with contextlib.suppress(KeyError):  # a number of this format is not known
             return cell.format_map(known)
     return ""

@@ -1,7 +1,8 @@
-"""IncomeSCM as data sets: drawn with all that is true of them, and read again in one line.
+"""IncomeSCM as data sets: drawn together with their truth, and read again in one line.
 
-``data/income_data_sets.yml`` says how large each set is, and what people should know of it;
-``lib.book.publishing`` writes that beside the tables. Same code, versions and seeds, same bytes.
+``data/income_data_sets.yml`` says how large each set is, and what people should know about it;
+``lib.book.publishing`` writes that beside the tables. With the same code, versions and seeds, the
+bytes are the same.
 """
 
 from pathlib import Path
@@ -19,23 +20,23 @@ from lib.scm import Simulator
 
 _FILE = read_yaml(ROOT / "data" / "income_data_sets.yml")
 
-#: Name of a data set → specification and horizon; and what differs from the usual size in a set
-#: of a few rows.
+#: Name of a data set → its specification and horizon; and how the size of a set of a few rows
+#: differs from the usual size.
 DATA_SETS, SMALL = _FILE["sets"], _FILE["small"]
 
-#: What is the same of all of them.
+#: The part of the description that all data sets share.
 DESCRIPTION = _FILE["description"]
 
 
 def write_cate(folder: Path, name: str, simulator: Simulator, **changed: Any) -> dict[str, Any]:
     """Draw a data set from the simulator of its specification, and write its tables as Parquet.
 
-    `changed` differs from the size in the file: `n` subjects, seen and tested; `repeats`.
-    Returned are the fields of a ``lib.book.publishing.Description``, but for the command.
+    `changed` replaces parts of the size in the file: `n` subjects, seen and tested; `repeats`.
+    The result has all fields of a ``lib.book.publishing.Description`` but the command.
     """
     check_known("data set", name, DATA_SETS)
     study = draw_study(simulator, horizon=DATA_SETS[name][1], **_FILE["size"] | changed)
-    # The seen as test subjects, so that their truth is known; their futures have another seed.
+    # The seen become test subjects, so that their truth is known; their futures have another seed.
     seen = study.redrawn(test_seed=study.drawn["seed"], truth_seed=3)
     for table, frame in (study.tables() | {"effects": seen.tables()["test_effects"]}).items():
         plain = frame.set_axis(frame.columns.astype(str), axis=1).rename_axis("subject")
@@ -47,10 +48,10 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed: Any) ->
 
 
 def load_cate(folder: AnyPath, **fields: Any) -> tuple[pd.DataFrame, *tuple[np.ndarray, ...]]:
-    r"""Read the seen subjects in the arms: covariates X, treatment t, outcome y, effect τ, e.
+    r"""Read the seen subjects in the arms: covariates X, treatment t, outcome y, effect τ, and e.
 
-    Of n subjects there are X, (n, d), numbers standardised and categories one-hot; t, 1.0 for the
-    treated; the income y and the true effect τ, in US dollars; and the propensity among the arms,
+    For n subjects, X, (n, d), has numbers standardised and categories one-hot; t is 1.0 for the
+    treated; the income y and true effect τ are in US dollars; e is the propensity among the arms,
 
     .. math:: e(z) = \frac{P(A = 1 \mid z)}{P(A = 0 \mid z) + P(A = 1 \mid z)}.
 

@@ -5,7 +5,7 @@ fitted, and nobody's `studies` are recorded at all. The constants are those of I
 (Johansson 2024, arXiv:2405.16069) or, where the paper has none, of its reference implementation.
 """
 
-# A method that overrides another is told there, and in the docstring of its class.
+# An overriding method is documented where it is first defined, and in the docstring of its class.
 # ruff: noqa: D102
 
 import functools
@@ -51,10 +51,10 @@ STUDIES = pd.CategoricalDtype([NO_STUDIES, EVENING, DAY, FULL_TIME])
 #: The levels of `income` in Adult.
 INCOMES = pd.CategoricalDtype(["<=50K", ">50K"])
 
-#: The part of a year's income that studies leave, where it is not all.
+#: Studies → the part of a year's income that is earned during them, where it is not all.
 PAID = {FULL_TIME: 0.0, DAY: 4 / 5}
 
-#: Education that is not finished: full-time students of it tend to go on.
+#: Unfinished education → the factor by which its full-time students tend to go on.
 GOES_ON = dict.fromkeys([*EDUCATION_LEVELS[:8], "Some-college", "Assoc-voc", "Assoc-acdm"], 5.0)
 
 
@@ -73,10 +73,10 @@ class EducationNumSampler(Mechanism):
 
 
 class EducationTransition(CategoricalMechanism):
-    """One level up, never past Doctorate, by last year's studies.
+    """Rise by one level, never past Doctorate, depending on last year's studies.
 
-    The probability is 0.95 after full-time studies, 0.10 after a day course, 0.05 after an evening
-    course, and 0 without studies.
+    The probability of a rise is 0.95 after full-time studies, 0.10 after a day course, 0.05 after
+    an evening course, and 0 without studies.
     """
 
     fitted_to: ClassVar = pd.CategoricalDtype(EDUCATION_LEVELS)
@@ -102,8 +102,7 @@ def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: floa
 class WorkclassTransition(MultinomialVariable):
     """Keep the class of work with probability `p_stay` or draw from the table's frequencies.
 
-    Those who are without pay always draw; after a year of full-time studies everybody is without
-    pay.
+    Subjects without pay always draw; after a year of full-time studies everybody is without pay.
     """
 
     p_stay: Probability = 0.95
@@ -137,7 +136,7 @@ class MaritalStatusTransition(CategoricalMechanism):
     a_stay: Annotated[float, Field(gt=0)] = 5.0
     after_studies: dict[MaritalStatus, Annotated[float, Field(ge=0)]] | None = None
 
-    #: From a status, the others that may follow; a status may always follow itself.
+    #: Status → the other statuses that may follow it; a status may always follow itself.
     ALLOWED: ClassVar = {
         "Never-married": ("Married",),
         "Married": ("Divorced", "Separated", "Widowed"),
@@ -211,7 +210,7 @@ class HoursPerWeekTransition(Mechanism):
 
     .. math:: V_t = w\,V_{t-1} + (1 - w)\,f(x_t, U), \qquad w = 0.9,
 
-    rounded, between 0 and the 168 hours of a week.
+    rounded, and kept between 0 and the 168 hours of a week.
     """
 
     sampler: Mechanism
@@ -219,7 +218,7 @@ class HoursPerWeekTransition(Mechanism):
 
     @property
     def noise_terms(self) -> int:
-        """Those of the initial model."""
+        """The noise terms of the initial model."""
         return int(self.sampler.noise_terms)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
@@ -231,14 +230,14 @@ class HoursPerWeekTransition(Mechanism):
 class CapitalTransition(Mechanism):
     """Stay with probability 0.8, else draw from the initial model at today's parents.
 
-    Who stays at 0 stays at 0; who stays elsewhere moves by normal noise of the size
-    of the initial model's error. Rounded to whole dollars.
+    A subject that stays at 0 keeps 0; one that stays elsewhere moves by normal noise of the size
+    of the initial model's error. Values are rounded to whole dollars.
     """
 
     sampler: ZeroOrGaussianRegressionSampler
     p_stay: Probability = 0.8
 
-    #: Whether to stay, how far to move, and those of the initial model.
+    #: One for whether to stay, one for how far to move, and those of the initial model.
     noise_terms: ClassVar = 2 + ZeroOrGaussianRegressionSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
@@ -256,7 +255,7 @@ class StudiesSampler(CategoricalMechanism):
 
     .. math:: P(v) \propto \mathrm{logistic}(s_v / 1.2),
 
-    with a score s of each level that depends on age, living with one's parents, and education.
+    with a score s for each level that depends on age, living with one's parents, and education.
     """
 
     reads: ClassVar = ("age", "education", "education-num", "relationship")
@@ -283,7 +282,7 @@ class StudiesTransition(CategoricalMechanism):
     """The initial model at today's parents, changed by last year's studies and income.
 
     Its probabilities are multiplied and then normalised: full-time studies by 5 for full-time
-    students of an unfinished education, and by 0.05 for everyone who was no full-time student;
+    students of an unfinished education, and by 0.05 for everyone who was not a full-time student;
     after a year's income above $50 000, full-time studies by 0.2 and day courses by 0.44; with a
     Doctorate, full-time studies by 0.
     """
@@ -313,8 +312,8 @@ class StudiesTransition(CategoricalMechanism):
 class IncomeSampler(Mechanism):
     r"""Yearly income in US dollars, from a forest that predicts income above $50 000.
 
-    The forest predicts the one thing that Adult records of income; with normal noise that gives a
-    level, scaled to a mean of $70 000, to which an upper tail is added:
+    The forest predicts the one thing that Adult records about income. With normal noise, this gives
+    a level, which is scaled to a mean of $70 000 and to which an upper tail is added:
 
     .. math::
         q &= \max(\hat f(x) + 0.2\,\Phi^{-1}(U_0) + 0.3,\; 0)^2, \qquad
@@ -323,9 +322,9 @@ class IncomeSampler(Mechanism):
         B = F^{-1}_{\mathrm{Beta}(1.2,\,20.5)}(U_1),
 
     where :math:`\beta` is the forest's in-sample Brier score, :math:`\bar q` the mean of q over the
-    table and b the largest s of it, with one draw of noise a record. Full-time students and people
-    without pay earn nothing, and during a day course 4/5 is earned. b, a maximum over a noisy draw,
-    moves by several per cent with the seed of the fit, and the mean income by about one.
+    table and b its largest s, with one draw of noise per record. Full-time students and people
+    without pay earn nothing, and during a day course 4/5 is earned. As the maximum of a noisy draw,
+    b moves by several per cent with the seed of the fit, and the mean income by about one.
     """
 
     noise_terms: ClassVar[int] = 2
@@ -357,7 +356,7 @@ class IncomeSampler(Mechanism):
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         paid = _by_level(parents["studies"], PAID, 1.0) * (parents["workclass"] != "Without-pay")
-        income, earns = np.zeros(len(paid)), paid > 0  # of others, the forest need not be asked
+        income, earns = np.zeros(len(paid)), paid > 0  # the forest is only asked about these
         predicted = self.predict(of_rows(parents, earns))
         level = np.floor(self._square(predicted, noise[0, earns]) * self.scale_)
         tail = np.where(level > 0, _tail().ppf(noise[1, earns]), 0.0)
@@ -386,7 +385,7 @@ RAISE = AliasChoices("max_raise_frac", "self.max_raise_frac")
 
 
 class IncomeTransition(Mechanism):
-    r"""Mostly last year's income with a raise, a little of what today's situation gives.
+    r"""Mostly last year's income with a raise, and a little of what today's situation gives.
 
     .. math:: V_t = w\,V_{t-1}\,(1 + r\,U) + (1 - w)\,\tilde V_t
 
@@ -404,7 +403,7 @@ class IncomeTransition(Mechanism):
     reads: ClassVar = ("studies", "workclass")
     reads_previous: ClassVar = ("studies",)
 
-    #: What a course brings, the raise, and those of the initial model.
+    #: One for what a course brings, one for the raise, and those of the initial model.
     noise_terms: ClassVar = 2 + IncomeSampler.noise_terms
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
-r"""The average effect found a second time where it can be, and where chance hides it.
+r"""The average effect found a second time where this is possible, and where chance hides it.
 
-Pairs of worlds give every subject's two incomes, and so the effect. Who sees one income of each
-can find the same number if the arms overlap, as in a lottery. In the world as it is, a few subjects
+Pairs of worlds give every subject's two incomes, and so the effect. One income each is enough to
+find the same number if the arms overlap, as in a lottery. In the world as it is, a few subjects
 weigh so much that an estimate from true propensities says little, and its stated error even less.
 """
 
@@ -19,18 +19,18 @@ from lib.scm import Simulator
 
 
 def three_ways(study: Study) -> pd.DataFrame:
-    r"""Find the average effect of a lottery's own subjects in pairs, by weighting, by regression.
+    r"""Find the average effect on a lottery's own subjects from pairs, by weighting, by regression.
 
-    The study must be drawn with a `lottery` of its two arms, and with test subjects that are the
-    seen ones (`test_seed` and `seed` are one). Weighting by the lottery's probabilities p, and a
-    ridge regression in each arm, see one income of everybody, and must find the pairs' average but
-    for the luck of the lottery. Its variance is known here,
+    The study must be drawn with a `lottery` of its two arms, and its test subjects must be the seen
+    ones (`test_seed` and `seed` are equal). Weighting by the lottery's probabilities p, and a ridge
+    regression in each arm, see one income of each subject. They must find the average of the pairs,
+    but for the luck of the lottery. The variance of that luck is known here,
 
     .. math:: \frac{1}{n^2} \sum_i \frac{e_i^2}{p_0 p_1}, \qquad
         e_i = p_0 \bigl(Y_i(1) - m_{1i}\bigr) + p_1 \bigl(Y_i(0) - m_{0i}\bigr),
 
     where m are the weighted means, or what the regressions predict. An experiment could not know
-    it (Neyman 1923, translated in Statistical Science 5(4)).
+    this variance (Neyman 1923, translated in Statistical Science 5(4)).
     """
     n, incomes, treated = len(study.arm), study.outcomes, study.arm == 1
     m = len(study.difference)
@@ -55,9 +55,9 @@ def three_ways(study: Study) -> pd.DataFrame:
 def weighted_studies(
     simulator: Simulator, n: int, seeds: Iterable[int], horizon: int = 7
 ) -> pd.DataFrame:
-    """Weight one study a seed by true probabilities: `average effect` and its `standard error`."""
+    """Weight one study per seed by true probabilities: `average effect` and `standard error`."""
     rows = {}
-    # No covariate is read, and one is the least that a study may have.
+    # No covariate is used, but a study must have at least one.
     options = {"horizon": horizon, "n_test": 1, "adjustment": ["age"], "repeats": 0}
     for study in draw_studies(simulator, n, seeds, **options):
         weighted = TruePropensityWeighting(probabilities=study.arm_probability)

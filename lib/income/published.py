@@ -1,4 +1,4 @@
-"""What was published: a sample, and the tables of the paper, to set a run beside."""
+"""What was published: a sample, and the tables of the paper, to compare a run with."""
 
 from collections.abc import Iterable, Sequence
 
@@ -33,7 +33,7 @@ TABLES_OF_PAPER = {"Table 2": ("cross-validation", "AE", "R²"), "Table 3": ("R�
 def published_study(adjustment: str | Sequence[str] = "full") -> Study:
     """Read the sample that the paper's author published; nobody knows its true effects."""
     seen, control, treated = (read_table(SAMPLE / f"{name}.parquet") for name in TABLES)
-    # The bins of education in the reference's code put its two lowest levels into one.
+    # The code of the reference puts the two lowest levels of education into one bin.
     control["level of education"] = control["education-num"].clip(lower=2)
     return Study(seen, control, treated, adjustment, group="level of education")
 
@@ -51,8 +51,8 @@ def beside_the_paper(
 ) -> pd.DataFrame:
     """Lay a tidy run out as a table of the paper, with the paper's own numbers beside it.
 
-    One row an estimator of ours; text, with 95 % intervals in brackets. Named beside the R² of
-    estimators is the `ceiling`, that of the true effects in this run.
+    Each of our estimators has a row of text, with 95 % intervals in brackets. Our column of the R²
+    names the `ceiling`, which is the R² of the true effects in this run.
     """
     check_known("table of the paper", table_of_paper, TABLES_OF_PAPER)
     once = not table.duplicated(["estimator", "metric"]).any()
@@ -71,11 +71,11 @@ def beside_the_paper(
 
 
 def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
-    """Compare what several fits imply, by n subjects each, with the draw that the author published.
+    """Compare what several fits imply, on n subjects each, with the draw that the author published.
 
-    All fits share the noise of their worlds, so what differs is the fit. Tidy: `source`, `fact`,
-    `value`, and the `standard error` and the ends of the 95 % interval that the subjects leave. The
-    constant b of the income mechanism is known of our fits alone.
+    All fits share the noise of their worlds, so only the fit differs. The table is tidy: `source`,
+    `fact`, `value`, and the `standard error` and the ends of the 95 % interval, which come from the
+    sampling of subjects. The constant b of the income mechanism is known for our fits alone.
     """
     tables = [_facts(published_study(["age"])).assign(source="the author's draw")]
     for simulator in simulators:
@@ -86,12 +86,12 @@ def lottery_of_fits(simulators: Iterable[Simulator], n: int) -> pd.DataFrame:
 
 
 def place_of_draw(lottery: pd.DataFrame) -> pd.DataFrame:
-    r"""Say how far the author's draw lies from our fits in :func:`lottery_of_fits`, by fact.
+    r"""Say how far the author's draw is from our fits in :func:`lottery_of_fits`, for each fact.
 
     .. math:: z = (a - m) \Big/ \sqrt{s^2 (1 + 1/k) + e_m^2 + e_a^2},
 
     with the mean m and the standard deviation s of k fits, the author's value a, and the standard
-    errors that the subjects leave: :math:`e_m`, which all fits share, and :math:`e_a`.
+    errors from the sampling of subjects: :math:`e_m`, which all fits share, and :math:`e_a`.
     """
     sources = lottery.groupby(["source", "fact"], sort=False)
     table = sources["value"].agg(["size", "mean", "std"]).join(sources["standard error"].mean())

@@ -1,13 +1,13 @@
-r"""Panels drawn from a simulator in which studies are decided again and again, with their truth.
+r"""Panels, and their truth, drawn from a simulator in which studies are decided again and again.
 
-At some steps in a row a share γ of the subjects, drawn anew at every step, do as they like; for the
-others a lottery decides, whose chances depend on the past,
+At several steps in a row, a share γ of the subjects, drawn anew at every step, do as they like. For
+the others, a lottery decides, and its chances depend on the past,
 
 .. math:: P(A_t = a \mid H_t) = (1 - \gamma)\,\frac{e^{s_a(H_t)}}{\sum_b e^{s_b(H_t)}}
     + \gamma\,P_{\text{own}}(A_t = a \mid H_t).
 
 At γ = 0 every regime without day courses has overlap; at γ = 1 the world is the simulator's own.
-The truth is each regime carried out in the simulator, on noise that all regimes share.
+The truth comes from carrying out each regime in the simulator, on noise that all regimes share.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,8 @@ from lib.income.mechanisms import STUDIES
 from lib.scm import Simulator
 from lib.scm.simulator import BLOCK
 
-#: Below this income, in US dollars, the lottery prefers studies; StudiesTransition has this bound.
+#: Below this income, in US dollars, the lottery prefers studies; StudiesTransition has the
+#: same bound.
 LOW = 50_000
 
 #: What decisions depend on; the last says whether last year's income was low.
@@ -49,12 +50,12 @@ def draw_panels(
     horizon: int = 7,
     seed: int = 0,
 ) -> Iterator[Panel]:
-    """Draw a world of many subjects and cut it into panels of n, which are independent.
+    """Draw a world of many subjects and cut it into independent panels of n subjects each.
 
-    Income is read at the last step, `horizon - 1`; a share `own` decides for itself.
+    Income is read at the last step, `horizon - 1`; a share `own` of the subjects do as they like.
     """
     check_share("own", own)
-    decided(regimes, decisions)  # refused here, and not once a world is drawn
+    decided(regimes, decisions)  # refuse regimes here, before a world is drawn
 
     def policy(now: pd.DataFrame, before: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
         by_lot = own + (1 - own) * lottery(now, before).cumsum(axis=1)[:, :-1]
@@ -81,7 +82,7 @@ def true_values(
     horizon: int = 7,
     seed: int = 2**32,
 ) -> pd.DataFrame:
-    """Carry regimes out: `value`, and `gain` over the first, with standard errors (US dollars)."""
+    """Carry out regimes: `value` and `gain` over the first, with standard errors (US dollars)."""
     check_count("n", n, least=2)
     values = pd.DataFrame()
     for name, plan in decided(regimes, decisions).items():

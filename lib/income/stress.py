@@ -1,9 +1,9 @@
 r"""Stress tests: a study made harder in one way, level by level, and what estimators make of it.
 
-A stress turns a study and a level, such as a share of missing values, into a harder study; some
-turn a knob of the outcome, and what is known of the effect with it. Every level is met by the same
+A stress turns a study and a level, such as a share of missing values, into a harder study. Some
+stresses change the outcome and, along with it, the known effect. Every level is applied to the same
 few independently sampled studies, so levels can be compared in pairs. Two limits that the author
-of IncomeSCM names are lifted here: that no value is missing, and nobody lost
+of IncomeSCM names are lifted here: that no value is missing, and that no subject is lost
 (Johansson 2024, arXiv:2405.16069, Section 6).
 """
 
@@ -34,16 +34,16 @@ from lib.tables import number_text
 #: Estimators of several families, with fixed settings.
 STRESS_GRIDS = ROOT / "data" / "estimators" / "stress.yml"
 
-#: A standard deviation more multiplies the odds of being hidden, or lost, by e², about 7.
+#: One standard deviation more multiplies the odds of being hidden or lost by e², about 7.
 SLOPE = 2.0
 
 #: Most of those who choose full-time studies are younger than this.
 TURNING_AGE = 30
 
-#: The rank of education from which studies pay more, if they pay unevenly.
+#: The rank of education from which on studies pay more, if they pay unevenly.
 SOME_COLLEGE = 10
 
-#: A table of a study → which seed it was drawn by.
+#: A table of a study → the name of the seed with which it was drawn.
 SEEDS = {"observational": "seed", "control": "test_seed", "treated": "test_seed"}
 
 
@@ -55,7 +55,7 @@ def hidden_confounder(study: DrawnStudy, name: str) -> DrawnStudy:
 def overlap(study: DrawnStudy, power: float) -> DrawnStudy:
     """Draw the treatment from the true probabilities, :func:`~lib.effects.study.tempered`.
 
-    The power 0 is a lottery of all levels, 1 the world as it is, redrawn; larger ones are sharper.
+    Power 0 is a lottery of all levels, 1 the world as it is, redrawn; larger powers are sharper.
     """
     tables = ("probabilities", "test_probabilities")
     known = {which: tempered(getattr(study, which), power) for which in tables}
@@ -86,9 +86,9 @@ def censored(study: DrawnStudy, share: float, by: str | None = None) -> DrawnStu
 
 
 def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> DrawnStudy:
-    """Add to the last income, after which nothing follows, and to the effect that is known.
+    """Add to the last income, on which nothing else depends, and to the known effect.
 
-    `pay` says how much for each dollar, from a table, who is treated in it, and its seed.
+    `pay` says how much is added for each dollar, given a table, who is treated in it, and its seed.
     """
     seen = (study.observational["studies"] == study.arms[1]).to_numpy(float)
     arms = {"observational": seen, "control": 0.0, "treated": 1.0}
@@ -101,9 +101,9 @@ def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> D
     return replace(study, **tables, truth=truth)
 
 
-#: Stress → how much is paid more for each dollar, see :func:`paid`: more to the young, and less to
-#: people beyond :data:`TURNING_AGE`; for studies more to those with some college, and less to
-#: others; normal noise, the same in both arms.
+#: Stress → how much is added for each dollar, see :func:`paid`. The first pays more to the young,
+#: and less to people beyond :data:`TURNING_AGE`. The second pays more for studies to those with
+#: some college, and less to others. The third adds normal noise, the same in both arms.
 PAY: dict[str, Callable[..., np.ndarray]] = {
     "bend": lambda table, arm, _: np.tanh((TURNING_AGE - table["age"].to_numpy(float)) / 4),
     "uneven": lambda table, arm, _: np.where(table["education-num"] >= SOME_COLLEGE, arm, -arm),
@@ -130,7 +130,7 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
 
 
 def _numbers(rule: str, below: float = np.inf) -> tuple[str, Callable[[Any], bool]]:
-    """Say which levels there are, in words, and what tells whether something is one."""
+    """Return which levels there are, in words, and a function that tells whether one is valid."""
     return rule, lambda level: is_number(level) and 0 <= level < below
 
 
@@ -142,7 +142,8 @@ _SHARE, _SUM = _numbers("a share, at least 0 and below 1", 1), _numbers("0 or mo
 _CAUSES = ("none", *MINIMAL_ADJUSTMENT)
 
 #: Name → the function from a study and a level to the harder study; which levels there are, in
-#: words; and whether something is one. The first two read more subjects or fewer, and another step.
+#: words; and a function that tells whether a level is valid. The first two stresses change how many
+#: subjects are seen, and at which step income is read.
 STRESSES: dict[str, tuple[Callable[[DrawnStudy, Any], DrawnStudy], str, Callable[[Any], bool]]] = {
     "sample size": (lambda study, n: study.redrawn(n=n), *_counts(1)),
     "horizon": (lambda study, horizon: study.redrawn(horizon=horizon), *_counts(3)),
@@ -163,12 +164,12 @@ def stress_test(
     estimators: Iterable[str] | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    r"""Make studies harder, level by level, run estimators on them, and mark these.
+    r"""Make studies harder, level by level, run estimators on them, and mark the estimators.
 
-    The studies have true effects; estimators are those of data/estimators/stress.yml, by default
-    all. Marks are the `error`, an estimate less the average that it is of, the `absolute error` (US
-    dollars), and `R²` of the effects, missing for estimators of the average alone. Of the R², the
-    noise that K futures leave in a subject's mean difference :math:`\bar d_i` is taken out,
+    The studies must have true effects. Estimators are those of data/estimators/stress.yml, all by
+    default. Marks are the `error`, an estimate less the average that it estimates, the `absolute
+    error` (US dollars), and `R²` of effects, missing for estimators of the average alone. The R² is
+    cleared of the noise that K futures leave in a subject's mean difference :math:`\bar d_i`,
 
     .. math:: R^2 = 1 - \frac{\frac1m \sum_i (\bar d_i - \hat\tau_i)^2 - \overline{s_i^2} / K}
         {\widehat{\mathrm{Var}}(\tau)}.
@@ -200,34 +201,34 @@ def _fit(truth: TrueEffects, effects: Vector | None) -> float:
 
 
 def curve(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFrame:
-    """Average a mark over the studies of a level, with :func:`~lib.effects.metrics.t_interval`."""
+    """Average a mark over studies at each level, with :func:`~lib.effects.metrics.t_interval`."""
     groups = ["stress", "level", "estimator"]
     return t_interval(table.dropna(subset=[mark]).groupby(groups, sort=False)[mark], outside)
 
 
 def changed(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFrame:
-    """Average the change of a mark, study by study, from a stress's first level to the others."""
+    """Average a mark's change from a stress's first level to each other level, study by study."""
     whose = table.groupby(["stress", "study", "estimator"])[mark]
-    first = whose.transform("first", skipna=False)  # a change from what is unknown is unknown
+    first = whose.transform("first", skipna=False)  # a change from a missing mark is missing
     later = table["level"] != table.groupby("stress")["level"].transform("first")
     return curve(table.assign(**{mark: table[mark] - first})[later], mark, outside)
 
 
 def changes(table: pd.DataFrame, marks: Iterable[str] = ("error", "R²")) -> pd.DataFrame:
-    """Average how marks have :func:`changed`; the mark stands first in the index."""
+    """Average how several marks have :func:`changed`; the mark comes first in the index."""
     return pd.concat({mark: changed(table, mark) for mark in marks}, names=["mark"])
 
 
 def in_words(found: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Say what :func:`changes` has found, a row a level and mark, a column an estimator.
+    """Lay the :func:`changes` out as text: a row per level and mark, a column per estimator.
 
-    As text: the mean change ± half of its 95 % interval, such as `+1 101 ± 13`.
+    A cell is the mean change ± half of its 95 % interval, such as `+1 101 ± 13`.
     """
     rows, keys = [], ["stress", "level", "mark"]
     for (mark, stress, level, estimator), (mean, _, upper) in found.iterrows():
         digits = 2 if mark == "R²" else 0
         text = number_text(mean, digits=f"+z,.{digits}f")
-        if pd.notna(upper):  # of two studies or more
+        if pd.notna(upper):  # an interval needs two studies
             text += f" ± {number_text(upper - mean, digits=digits)}"
         rows.append((stress, level, mark, names[estimator], text))
     table = pd.DataFrame(rows, columns=[*keys, "estimator", "text"])

@@ -3,9 +3,9 @@ r"""The data set IncomeSCM-1.0.CATE, and the truth that it hides.
 The question of the paper (Section 4.1): what does a year of full-time studies do to the income of a
 subject five years later, compared to a year without studies, when the subject is free before and
 after? (The paper says six; from its t = 2 to its t = 7 it is five.) One world is *seen*: subjects
-study as they wish. Two worlds are *done*: others all study, or none does. The difference of their
-incomes is one noisy draw of each subject's effect. Simulated again and again from a subject's
-state, in both arms with shared noise, its mean tends to the conditional average treatment effect,
+study as they wish. Two worlds are *done*: other subjects all study, or none does. The difference of
+a subject's two incomes is one noisy draw of its effect. If both arms are simulated again and again
+from its state, with shared noise, the mean tends to the conditional average treatment effect,
 
 .. math::
     \tau(z) = \mathbb E[Y(1) - Y(0) \mid Z = z]
@@ -39,8 +39,8 @@ Lottery: TypeAlias = Mapping[str, float] | None
 #: The step of the treatment.
 TREATED_STEP = 1
 
-#: Where several studies share their test subjects: seeds that nobody gives a study, and futures
-#: enough to know their effects, which cost little as they are found once.
+#: For several studies that share their test subjects: seeds that nobody gives a study, and enough
+#: futures to know the effects, which cost little because they are drawn once.
 OF_TEST_SUBJECTS = {"test_seed": 2**32, "truth_seed": 2**32 + 1, "repeats": 10}
 
 
@@ -52,7 +52,7 @@ class DrawnStudy(Study):
     drawn: Fields = field(default_factory=dict, repr=False)
 
     def redrawn(self, **changes: Any) -> "DrawnStudy":
-        """Draw it again, with some arguments changed and all else, chance included, as it was."""
+        """Draw the study again with some arguments changed; all else, even chance, is as before."""
         rule = "the seed must not be that of the test subjects, unless test_seed is given, too"
         seed = changes.get("seed")
         check("test_seed" in changes or seed != self.drawn["test_seed"], rule, seed)
@@ -72,23 +72,23 @@ def draw_study(
     truth_seed: int = 2,
     lottery: Lottery = None,
 ) -> DrawnStudy:
-    """Draw who is seen, and the test subjects in both arms, with all that is true of them.
+    """Draw the seen subjects, and the test subjects in both arms together with their truth.
 
-    What a simulator of :func:`~lib.income.fitted_simulator` has drawn is kept on disk.
+    Draws from a simulator of :func:`~lib.income.fitted_simulator` are kept on disk.
 
     Parameters
     ----------
     n, n_test : int
-        Subjects seen; test subjects, as many by default.
+        The numbers of seen subjects and of test subjects, which are equal by default.
     horizon : int
-        Steps; income is read at the last. 7 in the paper, 4 in its short variant.
+        The number of steps: 7 in the paper, 4 in its short variant. Income is read at the last.
     seed, test_seed, truth_seed : int
-        Of the seen world, of the two done ones, which share it, and of Monte-Carlo futures. The
-        second is 1, or 0 for a seed of 1: else the seen would be the test subjects.
+        Seeds of the seen world, of both done worlds together, and of the Monte-Carlo futures.
+        By default `test_seed` is 1, or 0 if `seed` is 1: else the seen would be the test subjects.
     repeats : int
-        Monte-Carlo futures of each test subject; with none, true effects stay unknown.
+        Monte-Carlo futures of each test subject; without any, the true effects are unknown.
     lottery : mapping of str to float, optional
-        Probabilities of levels, by which the treatment is drawn instead of chosen.
+        Probabilities of levels; the treatment is drawn by them instead of chosen.
     """
     n_test = n if n_test is None else n_test
     test_seed = int(seed != 1) if test_seed is None else test_seed
@@ -108,10 +108,10 @@ def draw_study(
 def draw_studies(
     simulators: Simulator | Iterable[Simulator], n: int, seeds: Iterable[int], **options: Any
 ) -> Iterator[DrawnStudy]:
-    """Draw one study a seed, as it is needed, from one simulator or from several in turn.
+    """Draw one study per seed, when it is needed, from one simulator or from several in turn.
 
-    The seed is that of who is seen. The test subjects, and what is true of them, are the same for
-    all studies of a simulator; `options` are those of :func:`draw_study`, by default 10 `repeats`.
+    Seeds are those of the seen subjects. The test subjects and their truth are the same for all
+    studies of a simulator. `options` are those of :func:`draw_study`, by default 10 `repeats`.
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     met = len(simulators) > 0 and all(isinstance(one, Simulator) for one in simulators)
@@ -127,7 +127,7 @@ def draw_studies(
         if simulator not in firsts:
             firsts[simulator] = draw_study(simulator, n, seed=seed, **options)
             yield firsts[simulator]
-        else:  # not left to the disk, on which nothing of somebody's own simulator is kept
+        else:  # not left to the disk, which keeps nothing of a simulator of one's own
             drawn = firsts[simulator].drawn | {"seed": seed}
             again = (drawn[name] for name in ("simulator", "n", "horizon", "seed", "lottery"))
             yield replace(firsts[simulator], **_seen(*again), drawn=drawn)
@@ -144,13 +144,13 @@ def true_effects(
     """Run the future of a world's subjects many times in both arms, with shared noise.
 
     The world must have steps 0 and 1; what is done to `studies` at step 1 does not matter. There
-    are at least two repeats, and `seed` must not be that of the world, or the first repeat is its
-    own future.
+    must be at least two repeats, and `seed` must not be the seed of the world, or the first repeat
+    is the world's own future.
     """
     check_count("repeats", repeats, least=2)
     n = world["subject"].nunique()
     mean, squares = np.zeros(n), np.zeros(n)
-    batch = BLOCK // n or 1  # what subjects of many repeats have in common, forests are asked once
+    batch = BLOCK // n or 1  # forests are asked once for what repeats have in common
     for first in range(0, repeats, batch):
         some = range(repeats)[first : first + batch]
         control, treated = (
@@ -168,13 +168,13 @@ def true_effects(
 def _futures(
     simulator: Simulator, world: pd.DataFrame, horizon: int, seed: int, arms: Arms, repeats: range
 ) -> list[pd.DataFrame]:
-    """Run the world on from the treatment, in both arms, each repeat with subjects of its own."""
+    """Continue the world from the treatment in both arms; each repeat has subjects of its own."""
     check_known("step", TREATED_STEP, world["t"].unique())
-    # Without their subjects, who are others in every repeat.
+    # The column of subjects is dropped, because every repeat has other subjects.
     before, now = (world[world["t"] == t].drop(columns="subject") for t in (0, TREATED_STEP))
     first, rows = repeats.start * len(now), np.tile(np.arange(len(now)), len(repeats))
     before, now = before.iloc[rows], now.iloc[rows]
-    # All that comes before studies stays as it was; income of step 1 already depends on them.
+    # All that comes before studies stays as it was; income at step 1 already depends on studies.
     names = [name for name in simulator.kinds_ if name not in ("studies", "income")]
     past = {name: {TREATED_STEP: now[name].array} for name in names}
     worlds = [past | {"studies": {TREATED_STEP: arm}} for arm in arms]
@@ -207,6 +207,6 @@ def _done(
 
 
 def _chances(simulator: Simulator, world: pd.DataFrame, lottery: Lottery) -> pd.DataFrame:
-    """Return the true probability of every level of studies, one row a subject of the world."""
+    """Return the true probability of every level of studies, a row per subject of the world."""
     chosen = simulator.probabilities("studies", world, TREATED_STEP)
     return chosen if lottery is None else chosen.assign(**{**dict.fromkeys(chosen, 0.0), **lottery})

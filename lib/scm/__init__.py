@@ -1,4 +1,4 @@
-"""Any table and a specification make a sequential simulator."""
+"""Sequential simulators, made from any table and a specification."""
 
 from lib.scm.interventions import StochasticPolicy
 from lib.scm.simulator import Simulator

@@ -1,6 +1,6 @@
 """Two worlds side by side: what an intervention changes, and by how much on average.
 
-Worlds sampled with one seed share all noise, so row `i` of both is the same subject, and every
+Worlds sampled with the same seed share all noise, so row `i` of both is the same subject, and every
 difference between them is caused by the intervention.
 """
 
@@ -14,12 +14,12 @@ from lib.errors import InputError, check, check_known
 
 
 def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of subjects in which two worlds differ, variables × steps, from 0 to 1."""
+    """Return the share of subjects (0 to 1) for which two worlds differ, variables × steps."""
     _check_same_rows(world, other)
     ours, theirs = (frame.drop(columns=["subject", "t"]) for frame in (world, other))
     found = list(ours), list(theirs)
     check(found[0] == found[1], "worlds are compared on the same variables", found)
-    # As objects, because categoricals compare only if their levels agree.
+    # Compared as objects, because categoricals can be compared only if their levels agree.
     differs = ours.astype(object).ne(theirs.astype(object).to_numpy())
     return differs.groupby(world["t"]).mean().T
 
@@ -27,13 +27,13 @@ def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 def average_effect(
     treated: pd.DataFrame, control: pd.DataFrame, outcome: str, step: int
 ) -> pd.Series:
-    r"""Average the difference in an outcome at a step between two worlds, subject by subject.
+    r"""Average, over subjects, the difference between two worlds in an outcome at one step.
 
     .. math::
         \hat\tau = \frac{1}{n} \sum_i d_i, \quad d_i = y_i - y'_i, \quad
         \widehat{\mathrm{se}}(\hat\tau) = \frac{s_d}{\sqrt{n}}
 
-    Its standard deviation is that of the individual effects.
+    The standard deviation in the result is that of the individual effects.
 
     Examples
     --------
@@ -55,18 +55,18 @@ def average_effect(
 
 
 def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.Series:
-    r"""Let boosted trees tell the rows of two tables apart (a classifier two-sample test [1]_).
+    r"""Return how well boosted trees tell two tables apart (a classifier two-sample test [1]_).
 
     .. math::
         \mathrm{AUC} = P(s(X) > s(X')), \qquad
         \widehat{\mathrm{se}}^2 = 2 \Bigl( \frac{s_{10}^2}{n} + \frac{s_{01}^2}{m} \Bigr),
 
-    where s scores a row by how likely it is to be of the first table, by trees that did not see it
-    (five folds, split by the seed), and :math:`s_{10}, s_{01}` are the standard deviations, over
-    the n and the m rows, of the share of the other table's rows that a row is ranked above. 0.5
-    says that they find no difference. All rows must be independent; worlds of one seed are not.
-    The sum in brackets is the variance for given trees [2]_. Of two rows in different folds, each
-    helps to score the other, so that chance counts up to twice if tables hardly differ.
+    where s scores how likely a row is to come from the first table, by trees that did not see it
+    (five folds, split by the seed). Each row is ranked above a share of the other table's rows, and
+    :math:`s_{10}, s_{01}` are the standard deviations of this share over the n and the m rows. 0.5
+    means that the trees find no difference. All rows must be independent; worlds with one seed are
+    not. The sum in brackets is the variance for given trees [2]_. It is doubled: rows in different
+    folds help to score each other, so chance counts up to twice if the tables hardly differ.
 
     References
     ----------
@@ -78,7 +78,7 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
     check(found[0] == found[1], "tables are compared on the same variables", found)
     both = pd.concat([one, other], ignore_index=True)
     for name in both.select_dtypes(exclude="number"):
-        # Levels as text: the trees take no truth values.
+        # Levels become text, because the trees do not accept truth values.
         both[name] = both[name].astype("category").cat.rename_categories(str)
     first = np.arange(len(both)) < len(one)
     trees = XGBClassifier(max_depth=4, learning_rate=0.1, enable_categorical=True, n_jobs=1)

@@ -1,10 +1,10 @@
-"""Forests evaluated for many rows at once: to the last bit scikit-learn's, several times as fast.
+"""Evaluate forests for many rows at once: bit for bit like scikit-learn, several times as fast.
 
-Row by row, a tree is a chain of questions, and a processor that guesses an answer wrong has to
-begin again. Here each question is asked of all rows at once, and its answers are bits, 64 rows a
-word. The rows that reach a node are bits, too, so that one *and* sends 64 of them on. Many nodes
-ask the same question, which is asked once for the whole forest. QuickScorer [1]_ has such bits for
-the leaves of a tree, row by row.
+For a single row, a tree is a chain of questions, and a processor that mispredicts an answer has to
+start again. Here each question is asked of all rows at once, and its answers are stored as bits,
+64 rows to a word. The rows that reach a node are bits, too, so one *and* passes 64 of them on. Many
+nodes ask the same question, and the whole forest asks it only once. QuickScorer [1]_ uses such bits
+for the leaves of a tree, one row at a time.
 
 References
 ----------
@@ -19,17 +19,18 @@ from typing import Any
 import numba
 import numpy as np
 
-#: Words that go through all trees together: what is known of so many rows stays in a cache.
+#: Words that pass through all trees together: the data of this many rows stay in a cache.
 WORDS = 64
 
-#: Questions a tree, above which so few nodes ask the same that trees are sooner asked row by row.
+#: With more distinct questions per tree than this, nodes share so few of them that evaluating the
+#: trees row by row is faster.
 MOST_QUESTIONS = 40
 
 NOBODY, EVERYBODY, ONE = np.array([0, 2**64 - 1, 1], dtype=np.uint64)
 
 
 class Forest:
-    """The trees of a fitted forest of scikit-learn, as arrays of all their nodes.
+    """The trees of a fitted scikit-learn forest, as arrays over all their nodes.
 
     Examples
     --------
@@ -49,15 +50,16 @@ class Forest:
             for name in ("children_left", "children_right", "feature", "threshold", "value")
         )
         self.values, self.leaves = values[:, 0].T.copy(), yes < 0
-        # A number of single precision is at most a threshold if it is at most this one.
+        # The largest single-precision number up to each threshold: for numbers of that precision,
+        # a comparison with it has the same result as one with the threshold.
         most = thresholds.astype(np.float32)
         most = np.where(most > thresholds, np.nextafter(most, np.float32(-np.inf)), most)
         asking, roots = np.flatnonzero(yes >= 0), self.starts[:-1].repeat(sizes)
-        #: Pairs of a feature and a number: is the feature at most that?
+        #: A question is a pair of a feature and a number: is the feature at most this number?
         asked = np.array([features, most]).T[asking]
         self.questions, which = np.unique(asked, axis=0, return_inverse=True)
-        #: Of each node its parent, by its place in the tree; the question asked there; and what
-        #: turns the answers into those of whoever comes here.
+        #: For each node: its parent, by position in the tree; the question that the parent asks;
+        #: and a mask whose *xor* with the answers marks the rows that move on to this node.
         self.parents, self.asked = np.zeros((2, len(yes)), dtype=np.int32)
         self.turns = np.full(len(yes), NOBODY)
         for children, turn in ((yes, NOBODY), (no, EVERYBODY)):
@@ -66,9 +68,9 @@ class Forest:
             self.turns[nodes] = turn
 
     def means(self, rows: np.ndarray) -> np.ndarray:
-        """Return the means over trees, (outputs, n), of rows in single precision, (n, features)."""
-        # Rows that share a leaf of one tree share most of their way through the others: words are
-        # empty sooner, and a processor guesses better.
+        """Return the means over trees, (outputs, n), for single-precision rows, (n, features)."""
+        # Rows that share a leaf of one tree share most of their paths through the others. Placing
+        # them side by side empties words sooner and lets a processor predict better.
         order = self.trees[0].apply(rows).argsort(kind="stable")
         means, columns = np.empty((len(self.values), len(rows))), np.take(rows.T, order, axis=1)
         if len(self.questions) <= MOST_QUESTIONS * len(self.trees):
@@ -90,14 +92,14 @@ class Forest:
 
 
 def _compiled(loops: Any) -> Any:
-    # When they are called first; and that is kept on disk where this can be.
+    # Compiles the loops at their first call, and keeps the result on disk where that is possible.
     plain = kept = numba.njit(nogil=True)(loops)
-    with contextlib.suppress(RuntimeError):  # no folder can be written
+    with contextlib.suppress(RuntimeError):  # no cache folder is writable
         kept = numba.njit(nogil=True, cache=True)(loops)
 
     @functools.wraps(loops)
     def call(*arguments: Any) -> Any:
-        with contextlib.suppress(Exception):  # what is kept may be damaged, or the disk be full
+        with contextlib.suppress(Exception):  # the cache may be damaged, or the disk full
             return kept(*arguments)
         return plain(*arguments)
 
@@ -108,7 +110,7 @@ def _compiled(loops: Any) -> Any:
 def _sums(
     bits: Any, starts: Any, parents: Any, asked: Any, turns: Any, leaves: Any, values: Any
 ) -> Any:
-    """Add up, tree by tree, the values of the leaves that rows reach, (outputs, rows)."""
+    """Sum, tree by tree, the values of the leaves that the rows reach; shape (outputs, rows)."""
     sums = np.zeros((len(values), 64 * bits.shape[1]))
     reached = np.empty((np.diff(starts).max(), WORDS), dtype=np.uint64)
     by_anybody = np.ones(len(reached), dtype=np.bool_)

@@ -1,18 +1,18 @@
 """Interventions: what is done to a variable, at which steps, in one world.
 
-``do={"studies": {1: "Full-time studies"}}`` sets `studies` at step 1 and leaves it
-free before and after; ``do={"studies": "No studies"}`` holds it at every step; a
-key ``range(1, 4)`` stands for several steps. What is done is one of
+``do={"studies": {1: "Full-time studies"}}`` sets `studies` at step 1 and leaves it free before and
+after; ``do={"studies": "No studies"}`` holds it at every step. A key ``range(1, 4)`` stands for
+several steps. The action is one of
 
 - a constant: a number, or a level;
 - a value per subject: an array, or a Series indexed by subject;
-- a rule (a dynamic policy), which decides for each subject alone: a function of two data frames of
-  some subjects, the values of the current step so far, among them the one the variable would have
-  had, and those of the previous step; with a third argument that has no default it also gets one
-  uniform a subject;
+- a rule (a dynamic policy), which decides for each subject alone. It is a function of two data
+  frames of some subjects. The first has the values of the current step so far, including the value
+  that the variable itself would have had; the second has those of the previous step. A function
+  with a third argument that has no default also gets one uniform per subject;
 - a :class:`StochasticPolicy`: a distribution over levels;
-- another world, as :meth:`~lib.scm.simulator.Simulator.sample` returned it: the
-  variable takes the values it had there (nested counterfactuals).
+- another world, as :meth:`~lib.scm.simulator.Simulator.sample` returned it: the variable takes the
+  values that it had there (nested counterfactuals).
 """
 
 import inspect
@@ -28,10 +28,10 @@ from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, colu
 
 
 class StochasticPolicy:
-    """Draw the level of a variable from a distribution of your own, with noise of its own.
+    """Draw a variable's level from a distribution of your choice, with noise of its own.
 
-    `probabilities` maps levels to numbers (a level that is not named has none), or it is a function
-    of the frames of the current and the previous step that returns such a mapping.
+    `probabilities` maps levels to numbers (0 for a level that is not named), or it is a function of
+    the frames of the current and the previous step that returns such a mapping.
     """
 
     def __init__(self, probabilities: Mapping[str, float] | Callable[..., Any]):
@@ -55,12 +55,12 @@ class StochasticPolicy:
         return table
 
 
-#: Noise is made for so many neighbours at once.
+#: Noise is generated for blocks of this many consecutive subject numbers.
 NEAR = 2**16
 
 
 class World:
-    """One run of a simulator: its noise, its subjects and steps, and all that is done in it."""
+    """One run of a simulator: its noise, its subjects, its steps and all interventions in it."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class World:
             check_count(name, count, least)
         check_known("coupling", coupling, COUPLINGS)
         self.kinds, self.seed, self.coupling = kinds, seed, COUPLINGS[coupling]
-        #: Their numbers, by which noise has its address.
+        #: The numbers of the subjects, which are part of the address of their noise.
         self.subjects: Any = range(int(first), int(first) + int(number))
         if start is not None and "subject" in start:
             check(first == 0, "first must be left out if start names its subjects", first)
@@ -88,7 +88,7 @@ class World:
         met = len(begins) == 1 and is_count(begins[0], least=0) and begins[0] < horizon
         check(met, f"start must be of one step, below the horizon, {horizon}", begins)
         self.steps = range(begins[0], horizon)
-        #: What is done: a column, of one value for all or of one a subject, or a rule.
+        #: What is done: a rule, or a column with one value for all subjects or one for each.
         self.actions: dict[tuple[str, int], Column | Callable[..., Any]] = {}
         do = {} if do is None else do
         check(isinstance(do, Mapping), "do must map variables to what is done", do)
@@ -110,12 +110,12 @@ class World:
             self.actions[place] = column
 
     def noise(self, source: str, step: int, rows: slice, terms: int) -> np.ndarray:
-        """Return the uniforms of some subjects, shape (terms, subjects)."""
+        """Return the uniforms of the subjects in `rows`, shape (terms, subjects)."""
         subjects = self.subjects[rows]
         if isinstance(subjects, range):
             return uniforms(self.seed, source, step, len(subjects), terms, subjects.start)
         noise, places = np.empty((terms, len(subjects))), pd.Series(subjects)
-        # Neighbours at once; between two who are far apart, there may be billions.
+        # One block of nearby numbers at a time: between two distant ones there may be billions.
         for _, near in places.groupby(places // NEAR):
             low, span = near.min(), near.max() - near.min() + 1
             every = uniforms(self.seed, source, step, span, terms, low)
@@ -123,7 +123,7 @@ class World:
         return noise
 
     def value(self, variable: str, step: int, rows: slice, now: State, before: State) -> Column:
-        """Return what a variable is set to, one value for each of some subjects."""
+        """Return the values that a variable is set to, one for each subject in `rows`."""
         action, levels = self.actions[variable, step], self.kinds[variable]
         n = len(index := pd.Index(self.subjects[rows], name="subject"))
         if not callable(action):
@@ -138,14 +138,14 @@ class World:
                     codes = self.coupling(action(today, past, levels), noise)
                     return pd.Categorical.from_codes(codes, dtype=levels)
                 taken = inspect.signature(action).parameters.values()
-                # One with a default was bound where the rule was written, as in a loop.
+                # An argument with a default was bound where the rule was written, as in a loop.
                 takes_noise = sum(each.default is each.empty for each in taken) == 3
                 given = action(today, past, *([noise[0]] if takes_noise else []))
             except KeyError as error:
                 known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
                 reads = f"{place} reads {error.args[0]!r}, which is not known by then"
                 raise InputError(f"{reads}: {known}") from error
-        if isinstance(given, pd.Series):  # by subject, if it names them, and else by place
+        if isinstance(given, pd.Series):  # matched by subject if it names them, else by position
             named = given.index.sort_values().equals(index.sort_values())
             given = (given.loc[index] if named else given).array
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
@@ -178,7 +178,7 @@ class World:
 
 
 def _subjects(given: pd.Series) -> np.ndarray:
-    """Return the numbers of subjects; refuse what is none, or stands twice."""
+    """Return the numbers of subjects; refuse fractional, negative and repeated ones."""
     numbers = as_column(given, None, "start: column 'subject'")
     wrong = numbers[(numbers < 0) | (numbers % 1 != 0) | pd.Series(numbers).duplicated()]
     check(len(wrong) == 0, "start: subjects must be whole numbers, each once", wrong[:1].tolist())

@@ -2,14 +2,14 @@ r"""Mechanisms: how a variable follows from its parents and its own noise.
 
 A mechanism is a deterministic function :math:`V := f(\mathrm{pa}(V), U_V)` of the values of the
 variable's direct causes and of uniform noise that belongs to the variable alone. With the same
-noise, two worlds differ only through its parents. A numeric mechanism turns noise into a value by
-an inverse distribution function. A categorical one states the probability of each level (the true
-propensity of a treatment), and a *coupling* turns probabilities and noise into a level.
+noise, a variable differs between two worlds only if its parents do. A numeric mechanism turns noise
+into a value by an inverse distribution function. A categorical one states the probability of each
+level (the true propensity of a treatment), and a *coupling* turns these and noise into a level.
 
 Names and parameters are those of the IncomeSCM paper's specifications (:mod:`lib.scm.spec`).
 """
 
-# A method that overrides another is told there, and in the docstring of its class.
+# A method that overrides another is documented at the other, and in the docstring of its class.
 # ruff: noqa: D102
 
 import inspect
@@ -50,7 +50,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 def _ordered(bounds: tuple[float, float], given: ValidationInfo) -> tuple[float, float]:
     low, high = bounds
-    if not low < high:  # nor is NaN
+    if not low < high:  # NaN is refused, too
         raise ValueError("the lower bound must be below the upper")
     if given.data.get("round_result") and np.ceil(low) > high:
         raise ValueError("there must be a whole number within the bounds to round to")
@@ -64,7 +64,7 @@ Bounds = Annotated[tuple[Bound, Bound], AfterValidator(_ordered)]
 class Parents(dict[str, Any]):
     """The values of a variable's direct causes, one column each.
 
-    ``parents.previous`` are the causes a step earlier. Numbers are float arrays, categories are
+    ``parents.previous`` holds values a step earlier. Numbers are float arrays and categories are
     :class:`pandas.Categorical`, so ``parents["sex"] == "Female"`` is a mask.
     """
 
@@ -74,7 +74,7 @@ class Parents(dict[str, Any]):
 
 
 def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Any:
-    """Return values, `n` if given, as a column of this kind; an error names the place."""
+    """Return values (`n` of them, if given) as a column of kind `levels`; errors name `place`."""
     rule = f"{place}: one value a subject is needed"
     check(np.ndim(values) == 1, f"{rule}, in one dimension", np.shape(values))
     check(n is None or len(values) == n, f"{rule}, {n}", len(values))
@@ -83,7 +83,7 @@ def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> 
         wrong = column.codes < 0
     else:
         column = np.asarray(values)
-        if column.dtype.kind not in "biuf":  # numpy would make a number of the text "40"
+        if column.dtype.kind not in "biuf":  # numpy would turn the text "40" into a number
             column = np.array([v if isinstance(v, numbers.Real) else np.nan for v in values])
         column = column.astype(float)
         wrong = ~np.isfinite(column)
@@ -98,14 +98,14 @@ def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> 
 def columns_of(
     frame: pd.DataFrame, kinds: Mapping[str, Levels], place: str, n: int | None = None
 ) -> dict[str, Column]:
-    """Return the columns of a frame that are asked for, each of its kind."""
+    """Return the columns of a frame that `kinds` names, each converted to its kind."""
     if missing := [name for name in kinds if name not in frame]:
         raise InputError(f"{place} {missing[0]!r} is missing")
     return {name: as_column(frame[name], kinds[name], f"{place} {name!r}", n) for name in kinds}
 
 
 def described(kind: Column | Levels) -> str:
-    """Say of which kind a variable or a column is, with its levels in their order."""
+    """Describe in words the kind of a variable or a column, with its levels in order."""
     levels = getattr(kind, "categories", None)
     return "numbers" if levels is None else f"levels {', '.join(map(str, levels))}"
 
@@ -119,28 +119,28 @@ def gumbel_max(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
     .. math:: V = \arg\max_j \; \log p_j + G_j, \qquad G_j = -\log(-\log U_j)
 
     (IncomeSCM paper, Section 3.3). Since :math:`\log p_j + G_j` increases with
-    :math:`\log(U_j) / p_j`, the latter is compared: one logarithm a level, and a
-    level of probability 0 is never chosen. The probabilities, shape (n, levels), need not sum
-    to 1; of uniforms of shape (levels, n), the positions of the chosen levels come back, (n,).
+    :math:`\log(U_j) / p_j`, the latter is compared: this takes one logarithm per level and never
+    chooses a level of probability 0. The `probabilities`, shape (n, levels), need not sum to 1; the
+    `noise` is uniform, shape (levels, n). The result is the position of each chosen level, (n,).
 
     Examples
     --------
     >>> gumbel_max(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.2, 0.2], [0.7, 0.7]])).tolist()
     [1, 0]
     """
-    with np.errstate(divide="ignore", over="ignore"):  # towards -inf, which is meant
+    with np.errstate(divide="ignore", over="ignore"):  # towards -inf, as intended
         scores = np.log(noise) / probabilities.T
-    # The first of the highest: `scores.argmax(axis=0)` itself takes a third longer.
+    # The first of the highest scores; `scores.argmax(axis=0)` itself takes a third longer.
     return np.asarray((scores == scores.max(axis=0)).argmax(axis=0))
 
 
 def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    r"""Choose a level by the inverse distribution function, of the first noise term.
+    r"""Choose a level by the inverse distribution function, using the first noise term only.
 
     .. math:: V = \min\Bigl\{ j : U_0 \textstyle\sum_k p_k \le \sum_{k \le j} p_k \Bigr\}
 
-    Distribution and shapes are those of :func:`gumbel_max`; what differs is how the levels of
-    two worlds go together.
+    Distribution and shapes are those of :func:`gumbel_max`. The two couplings differ in the joint
+    distribution of the levels in two worlds.
     """
     *below, total = itertools.accumulate(probabilities.T)
     return sum((noise[0] * total > part for part in below), np.zeros(noise.shape[1], dtype=int))
@@ -161,30 +161,30 @@ parameters = dataclass(
 class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
-    A subclass is a dataclass of its parameters. It says in `noise_terms` how many uniforms a
-    subject needs, in `reads` and `reads_previous` which parents it looks up by name, and
-    implements :meth:`evaluate`; what :meth:`learn` learns from the table ends in an underscore.
+    A subclass is a dataclass of its parameters and implements :meth:`evaluate`. `noise_terms` says
+    how many uniforms a subject needs; `reads` and `reads_previous` say which parents are looked up
+    by name. Attributes that :meth:`learn` sets from the table end in an underscore.
     """
 
     variable: str
 
-    #: What the table must hold of the variable: "numbers", "levels", or these very levels in this
-    #: order; None if it need not have the variable.
+    #: What the variable's column in the table must hold: "numbers", "levels", or exactly these
+    #: levels in this order; None if the table need not have the column.
     fitted_to: ClassVar[str | pd.CategoricalDtype | None] = None
 
-    #: The levels of the values, known at the latest after the fit; None if they are numbers.
-    #: Its type is a comment, since what is annotated is a parameter.
+    #: The levels of the variable, known after the fit at the latest; None if it is a number.
+    #: The type is given in a comment, since an annotation would make this a parameter.
     levels_ = None  # type: Levels
 
-    #: Parents read by name, at the same step and a step earlier (the variable itself, a
-    #: step earlier, is always there). A specification that does not declare them is refused.
+    #: Parents looked up by name, at the same step and a step earlier (the variable's own earlier
+    #: value is always available). A specification that does not declare them is refused.
     reads: ClassVar[tuple[str, ...]] = ()
     reads_previous: ClassVar[tuple[str, ...]] = ()
 
-    #: Whether it starts from the variable's own value a step earlier; then it cannot be initial.
+    #: Whether it builds on the variable's own value a step earlier; if so, it cannot be initial.
     continues: ClassVar[bool] = False
 
-    #: The number of uniforms a subject, as a class variable or a property.
+    #: The number of uniforms per subject, as a class variable or a property.
     noise_terms: ClassVar[Any] = 0
 
     #: Whether what is learned depends on the seed of the fit.
@@ -194,7 +194,7 @@ class Mechanism(ABC):
         parameters(cls)
 
     def fit(self, parents: Parents, values: Column | None = None, seed: int = 0) -> Self:
-        """Learn from the table's columns of the parents and of the variable, if it has that one."""
+        """Learn from the table's columns for the parents and, if there is one, for the variable."""
         if self.fitted_to is not None:
             column = self.own(values, self.fitted_to)
             self.levels_ = column.dtype if isinstance(column, pd.Categorical) else None
@@ -202,10 +202,10 @@ class Mechanism(ABC):
         return self
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:  # noqa: B027
-        """Learn what there is to learn, of values as `fitted_to` asks for; by default nothing."""
+        """Learn from the table, with values of the kind `fitted_to`; by default, learn nothing."""
 
     def learned_from(self, causes: Iterable[str]) -> list[str]:
-        """Return those parents that it learns from; each must be a column of the base table."""
+        """Return the causes that it learns from; each must be a column of the base table."""
         return []
 
     @abstractmethod
@@ -213,7 +213,7 @@ class Mechanism(ABC):
         """Return the variable's values, shape (n,), for noise of shape (noise_terms, n)."""
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float] | None:
-        """Return R² or AUC (its mean over levels against the rest), None if nothing was fitted."""
+        """Return R² or AUC (the mean over levels against the rest); None if nothing was fitted."""
         return None
 
     def refusal(self, rule: str) -> InputError:
@@ -230,32 +230,32 @@ class Mechanism(ABC):
 
 
 class NumericMechanism(Mechanism):
-    """A mechanism that is fitted to the table's own numbers, of one uniform a subject."""
+    """A mechanism that is fitted to the table's own numbers, with one uniform per subject."""
 
     fitted_to: ClassVar = "numbers"
     noise_terms: ClassVar = 1
 
 
 class CategoricalMechanism(Mechanism):
-    """A mechanism that states the probability of each level, of which a coupling chooses one.
+    """A mechanism that states the probability of each level; a coupling then chooses one level.
 
-    A subclass implements :meth:`probabilities`. It has the `levels_` of the table if it says what
-    it is `fitted_to`, and else states its own.
+    A subclass implements :meth:`probabilities`. If it says what it is `fitted_to`, its `levels_`
+    are those of the table; otherwise it states its own.
     """
 
     levels_ = None  # type: pd.CategoricalDtype
 
     @property
     def noise_terms(self) -> int:
-        """One uniform a level, whichever coupling uses them."""
+        """One uniform per level, whichever coupling uses them."""
         return len(self.levels_.categories)
 
     @abstractmethod
     def probabilities(self, parents: Parents) -> np.ndarray:
-        """Return the probability of each level, shape (n, levels), or (1, levels) for all alike."""
+        """Return the probability of each level, (n, levels), or (1, levels) if alike for all."""
 
     def stated(self, parents: Parents) -> np.ndarray:
-        """Return :meth:`probabilities`; refuse numbers that are none, as couplings do not."""
+        """Return :meth:`probabilities`, and refuse invalid ones, which couplings do not check."""
         found, n = self.probabilities(parents), len(self.levels_.categories)
         met = (found >= 0).all(axis=1) & np.isclose(found.sum(axis=1), 1) & (found.shape[1] == n)
         rule = f"variable {self.variable!r}: {n} probabilities must be 0 or more and sum to 1"
@@ -280,8 +280,8 @@ class CategoricalMechanism(Mechanism):
 
 def normalised(weights: np.ndarray) -> np.ndarray:
     """Divide weights of shape (levels, n) by their sum, and return shape (n, levels)."""
-    # Summed level by level: numpy's own sum adds in another order when n is 1, and a
-    # subject's value must not depend, by one bit, on the block it is computed in.
+    # Summed level by level: numpy's own sum adds in another order when n is 1, and not one bit
+    # of a subject's value may depend on the block in which it is computed.
     return np.asarray(weights / sum(weights)).T
 
 
@@ -311,16 +311,16 @@ def stay_or_redraw(
 
 
 def of_rows(columns: State, rows: Any) -> State:
-    """Return some rows of columns."""
+    """Return the given rows of every column."""
     return {name: column[rows] for name, column in columns.items()}
 
 
 class Features:
-    """How parents are seen by what was fitted: numbers standardised, levels one-hot."""
+    """How a fitted estimator sees parents: numbers are standardised and levels one-hot."""
 
     def __init__(self, parents: State):
         numbers = {name: x for name, x in parents.items() if isinstance(x, np.ndarray)}
-        # Equal numbers may differ from their mean in the last bit, which is no spread.
+        # Equal numbers may differ from their mean in the last bit, which does not count as spread.
         scales = {k: (x.mean(), x.std() if np.ptp(x) else 1.0) for k, x in numbers.items()}
         self.scales = dict.fromkeys(parents) | scales
 
@@ -330,7 +330,7 @@ class Features:
         return np.vstack(rows, dtype=dtype, casting="same_kind").T
 
     def linear(self, parents: State, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
-        """Evaluate linear models, of weights (models, features), without the matrix: (models, n).
+        """Return linear models' values, (models, n), from weights of shape (models, features).
 
         Only elementwise sums are used: a matrix product may round differently in another block.
         """
@@ -342,16 +342,16 @@ class Features:
         return sums
 
     def profiles(self, parents: State, *others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a row of each distinct combination of values, sorted, and each row's place there.
+        """Find the distinct combinations of values of the parents and of any other columns.
 
-        Values are those of the parents and, if given, of other columns.
+        Return one row's number for each, in sorted order, and the place of every row's combination.
         """
         columns: list[Any] = [getattr(parents[k], "codes", parents[k]) for k in self.scales]
         columns += others
         order = np.lexsort(columns[::-1])
         ordered = [column[order] for column in columns]
         differs = np.any([column[1:] != column[:-1] for column in ordered], axis=0)
-        first = np.append(True, differs)[: len(order)]  # of its profile, in this order
+        first = np.append(True, differs)[: len(order)]  # whether a row is the first of its profile
         place = np.empty(len(order), dtype=int)
         place[order] = first.cumsum() - 1
         return order[first], place
@@ -369,23 +369,23 @@ OPTIMUM: dict[str, Any] = {"solver": "newton-cg", "tol": 1e-10, "max_iter": 1000
 
 
 class Learned:
-    """A scikit-learn estimator that sees parents, fitted to columns of the base table."""
+    """A scikit-learn estimator that predicts from parents, fitted to columns of the base table."""
 
     def __init__(self, model: BaseEstimator, parents: State, values: np.ndarray, rows: Any = ALL):
         self.features = Features(parents)
         parents, values, weights = of_rows(parents, rows), values[rows], {}
         if isinstance(model, LogisticRegression):
-            # Of records that are alike, one with their number as its weight; and zeros are skipped.
+            # Identical records become one, weighted by their number; a sparse matrix skips zeros.
             first, place = self.features.profiles(parents, values)
             parents, values = of_rows(parents, first), values[first]
             weights = {"sample_weight": np.bincount(place)}
-        matrix = np.ascontiguousarray(self.features.matrix(parents))  # row after row
+        matrix = np.ascontiguousarray(self.features.matrix(parents))  # stored row by row
         self.estimator = model.fit(csr_array(matrix) if weights else matrix, values, **weights)
 
     def __call__(self, parents: State) -> np.ndarray:
         """Return a linear model's scores or a forest's predictions, shape (outputs, n)."""
         if not hasattr(self.estimator, "coef_"):
-            # Once for all who are alike; in single precision, which is what trees compare.
+            # Each distinct combination once, and in single precision, in which trees compare.
             rows, place = self.features.profiles(parents)
             matrix = self.features.matrix(of_rows(parents, rows), np.float32)
             return self.forest.means(matrix)[:, place]
@@ -394,7 +394,7 @@ class Learned:
 
     @cached_property
     def forest(self) -> Forest:
-        """The trees, as they are evaluated."""
+        """The estimator's trees, in the form in which they are evaluated."""
         return Forest(self.estimator)
 
 
@@ -403,9 +403,9 @@ ESTIMATORS = {of.__name__: of for of in (*LINEAR, RandomForestRegressor, RandomF
 
 
 class FittedMechanism(Mechanism):
-    """A mechanism that a scikit-learn `estimator`, with its own `options`, learns from parents."""
+    """A mechanism that is learned from parents by a scikit-learn `estimator` with `options`."""
 
-    # Not dict[str, Any]: pydantic would check the keys by that, before `__post_init__` does.
+    # Not dict[str, Any]: pydantic would then check the keys before `__post_init__` does.
     options: dict = field(default_factory=dict)  # type: ignore[type-arg]
 
     #: The name of the estimator's class, which a subclass states.
@@ -433,7 +433,7 @@ def parameter_names(kind: type[Any]) -> list[str]:
 
 
 class ConstantSampler(Mechanism):
-    """The same value for everyone."""
+    """The same value for every subject."""
 
     value: float | str
 
@@ -447,7 +447,7 @@ class ConstantSampler(Mechanism):
         return self.column_.repeat(noise.shape[1])
 
 
-#: How far from the mean, in standard deviations, a normal tail needs more care.
+#: Distance from the mean, in standard deviations, beyond which a normal tail needs more care.
 FAR = 5
 
 
@@ -464,8 +464,8 @@ class GaussianVariable(NumericMechanism):
 
     .. math:: V = \mu + \sigma\, \Phi^{-1}\bigl(\Phi(a) + U\,(\Phi(b) - \Phi(a))\bigr),
 
-    where :math:`a, b` are the standardised bounds. This is the distribution of drawing again
-    until the (rounded) value lies within the bounds, at the price of one uniform.
+    where :math:`a, b` are the standardised bounds. Drawing again until the (rounded) value lies
+    within the bounds would give the same distribution; this takes a single uniform.
     """
 
     round_result: bool = False
@@ -478,7 +478,7 @@ class GaussianVariable(NumericMechanism):
         values = np.full(noise.shape[1], self.mean_)
         if self.deviation_ > 0:
             low, high = self.bounds or (-np.inf, np.inf)
-            if self.round_result:  # what rounds into the bounds is within
+            if self.round_result:  # a value counts if it rounds into the bounds
                 low, high = np.ceil(low) - 0.5, np.floor(high) + 0.5
             bounds = (np.array([low, high]) - self.mean_) / self.deviation_
             values = self.mean_ + self.deviation_ * truncated_normal(noise[0], *bounds)
@@ -530,7 +530,7 @@ class BernoulliVariable(MultinomialVariable):
 
 
 class KeepPrevious(Mechanism):
-    """The value stays what it was; a specification calls it ``None``."""
+    """The previous value, unchanged; a specification calls this mechanism ``None``."""
 
     continues: ClassVar[bool] = True
 
@@ -539,7 +539,7 @@ class KeepPrevious(Mechanism):
 
 
 class IncrementSampler(Mechanism):
-    """The previous value and a constant."""
+    """The previous value plus a constant."""
 
     increment: float = 1.0
 
@@ -565,9 +565,9 @@ class LogisticSampler(FittedMechanism, CategoricalMechanism):
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         if absent := len(set(values.categories).difference(values)):
             raise self.refusal(f"{absent} of its levels do not occur in the table")
-        # To the optimum, which hangs on no processor and no order of records: where other solvers
-        # stop by their tolerance, probabilities of rare records are off by up to 0.07 on Adult.
-        # The state is for those of its solvers that shuffle.
+        # Fitted to the optimum, which depends neither on the processor nor on the order of records.
+        # Where other solvers stop by their tolerance, probabilities of rare records are off by up
+        # to 0.07 on Adult. The random state matters only to solvers that shuffle.
         self.model_ = self.estimate(parents, values.codes, **OPTIMUM, random_state=0)
 
     def scores(self, parents: Parents) -> np.ndarray:
@@ -618,11 +618,11 @@ class RandomForestClassifierSampler(FittedMechanism, CategoricalMechanism):
 
 
 class GaussianRegressionSampler(FittedMechanism, NumericMechanism):
-    r"""A regression on the parents and normal noise of the size of its error.
+    r"""A regression on the parents plus normal noise of the size of its error.
 
     .. math:: V = \hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U)
 
-    (IncomeSCM paper, Section 3.3), clipped to the bounds, then rounded; c is `std_mod`.
+    (IncomeSCM paper, Section 3.3). V is clipped to the bounds, then rounded; c is `std_mod`.
     """
 
     estimator: Literal["LinearRegression", "Ridge", "RandomForestRegressor"] = "Ridge"
@@ -656,19 +656,19 @@ class GaussianRegressionSampler(FittedMechanism, NumericMechanism):
 
 
 class LinearGaussianSampler(GaussianRegressionSampler):
-    """A linear regression by least squares and normal noise."""
+    """A linear regression by least squares plus normal noise."""
 
     estimator: Literal["LinearRegression"] = "LinearRegression"
 
 
 class GaussianRandomForestSampler(GaussianRegressionSampler):
-    """A random forest regressor and normal noise."""
+    """A random forest regressor plus normal noise."""
 
     estimator: Literal["RandomForestRegressor"] = "RandomForestRegressor"
 
 
 class UniformRegressionSampler(GaussianRegressionSampler):
-    r"""A regression and uniform noise with the standard deviation of its error.
+    r"""A regression plus uniform noise with the standard deviation of its error.
 
     .. math:: V = \hat f(x) + c\,\sqrt{3\,\mathrm{MSE}}\;(2U - 1)
     """
@@ -678,14 +678,14 @@ class UniformRegressionSampler(GaussianRegressionSampler):
 
 
 class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
-    r"""Zero with a fitted probability, else a regression with noise.
+    r"""Zero with a fitted probability, otherwise a regression with noise.
 
     .. math::
         V = [U_0 > \hat p_0(x)]\;
         \bigl(\hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U_1)\bigr)
 
-    The classifier of zeros, a logistic regression, is fitted to all records, the regression to
-    those that are not zero (IncomeSCM paper, Section 3.3).
+    The classifier of zeros, a logistic regression, is fitted to all records; the regression is
+    fitted to the records that are not zero (IncomeSCM paper, Section 3.3).
     """
 
     zero_estimator: Literal["LogisticRegression"] = "LogisticRegression"
@@ -708,12 +708,12 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         return np.where(noise[0] < expit(self.is_zero_(parents)[0]), 0.0, values)
 
 
-#: Of larger counts, neighbours differ by so little that the search for a quantile may never end.
+#: Above this, neighbouring counts differ so little that the search for a quantile may never end.
 MOST_COUNTS = 1e12
 
 
 class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
-    r"""A count: the mean of a Poisson regression on the parents, and more variance than Poisson's.
+    r"""A count with the mean of a Poisson regression on the parents, but more variance.
 
     .. math::
         V = F^{-1}_{\mu, \alpha}(U), \qquad
@@ -721,7 +721,7 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
         \mathrm{Var}(V \mid x) = \mu + \alpha \mu^2,
 
     with F negative binomial and :math:`\alpha = \sum_i ((v_i - \mu_i)^2 - \mu_i) / \sum_i \mu_i^2`
-    over records, 1e-6 at least, by moments (Cameron and Trivedi 2005, Microeconometrics, ch. 20).
+    over records, at least 1e-6, by moments (Cameron and Trivedi 2005, Microeconometrics, ch. 20).
     """
 
     estimator = "PoissonRegressor"
@@ -731,11 +731,11 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
         self._check_counts(values[(values < 0) | (values % 1 != 0) | (values > MOST_COUNTS)])
         if not values.any():
             raise self.refusal(f"{type(self).__name__} needs counts, not all of them 0")
-        # The library's own penalty would shrink effects, and its tolerance leave them halfway.
+        # The library's default penalty would shrink effects; its tolerance would end the fit early.
         self.model_ = self.estimate(parents, values, alpha=0, max_iter=10_000, tol=1e-8)
         mean = self.mean(parents)
         excess = ((values - mean) ** 2 - mean).sum() / (mean**2).sum()
-        self.dispersion_ = max(float(excess), 1e-6)  # of 0, a Poisson distribution, nearly
+        self.dispersion_ = max(float(excess), 1e-6)  # nearly a Poisson distribution, which has 0
 
     def mean(self, parents: Parents) -> np.ndarray:
         """Return the expected count, shape (n,)."""
@@ -757,13 +757,13 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
 
 
 def named(names: Mapping[str, Any]) -> dict[str, type[Mechanism]]:
-    """Return those of these names that are mechanisms and not abstract."""
+    """Return the mechanisms among these values that are not abstract, by their class names."""
     classes = filter(inspect.isclass, names.values())
     found = [kind for kind in classes if issubclass(kind, Mechanism)]
     return {kind.__name__: kind for kind in found if not inspect.isabstract(kind)}
 
 
-#: The names that a specification may use, and what they stand for.
+#: The names that a specification may use, and the mechanisms that they stand for.
 MECHANISMS: dict[str, type[Mechanism]] = {
     "None": KeepPrevious,
     "gaussian": GaussianVariable,

@@ -2,7 +2,7 @@ r"""The simulator: a sequential structural causal model, fitted and run.
 
 At step 0 every variable follows from its causes at that step,
 :math:`V_0 := f_V(\mathrm{pa}(V_0), U_{V,0})`; later from causes at that step and the one before,
-:math:`V_t := g_V(\mathrm{pa}(V_t), U_{V,t})`. The noise of a subject has an address
+:math:`V_t := g_V(\mathrm{pa}(V_t), U_{V,t})`. Each noise term of a subject has an address
 (:mod:`lib.noise`), so all worlds are the same program run again with one line changed.
 """
 
@@ -36,7 +36,7 @@ from lib.scm.mechanisms import (
 from lib.scm.spec import Specification
 from lib.workers import in_order, one_thread, worker_count
 
-#: Subjects simulated at a time where all do not fit into memory; no result depends on it.
+#: Subjects simulated at a time when not all fit into memory; no result depends on this number.
 BLOCK = 50_000
 
 
@@ -46,8 +46,8 @@ class Simulator(BaseEstimator):
     Parameters
     ----------
     coupling : {'gumbel', 'inverse_cdf'}
-        How a categorical value follows from its probabilities and its noise. Both have the
-        same distribution in every world; across worlds, the levels go together differently.
+        How a categorical value follows from its probabilities and its noise. Both give the same
+        distribution in each world, but a different joint distribution across worlds.
 
     Attributes
     ----------
@@ -83,10 +83,10 @@ class Simulator(BaseEstimator):
     def fit(
         self, table: pd.DataFrame, seed: int = 0, fit: Callable[..., Mechanism] = Mechanism.fit
     ) -> Self:
-        """Fit every mechanism that learns from data to a table of one row a person.
+        """Fit every mechanism that learns from data to a table with one row per person.
 
-        Numeric columns are numbers; anything else is categorical. No value may be missing. `fit`
-        stands in for :meth:`Mechanism.fit`, to keep what it returns, for example.
+        Numeric columns are numbers unless their mechanism is categorical; all others are levels. No
+        value may be missing. `fit` replaces :meth:`Mechanism.fit`, for example to cache its result.
         """
         check_known("coupling", self.coupling, COUPLINGS)
         check_count("seed", seed, least=0)
@@ -97,7 +97,7 @@ class Simulator(BaseEstimator):
         self.table_kinds_ = {name: self._kind(name, table[name]) for name in seen}
         columns = columns_of(table, self.table_kinds_, "column")
         self.initial_, self.transition_, self.kinds_ = dict[str, Any](), {}, {}
-        self.recipe_ = None  # whoever knows all that made this fit may name it
+        self.recipe_ = None  # to be set by a caller that knows all inputs of this fit
 
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
             parents = self._observed(mechanism, causes, columns)
@@ -110,7 +110,7 @@ class Simulator(BaseEstimator):
                 initial = fitted(model.initial(name), model.variables[name].parents)
                 self.initial_[name], self.kinds_[name] = initial, initial.levels_
             for name, initial in self.initial_.items():
-                # In a table nobody is seen twice: only causes at the same step can be learned from.
+                # A table shows each person once: only causes at the same step can be learned from.
                 causes = model.variables[name].seq_parents_curr
                 later = self.transition_[name] = fitted(model.transition(name, initial), causes)
                 kind, found = described(initial.levels_), described(later.levels_)
@@ -119,7 +119,7 @@ class Simulator(BaseEstimator):
         return self
 
     def made_by(self) -> tuple[Any, str]:
-        """Return what made this fit, to tell it from others: its bytes differ from load to load."""
+        """Return what identifies this fit, since its bytes differ from one load to the next."""
         if getattr(self, "recipe_", None) is None:
             raise pickle.PicklingError("it is not known what made this fit")
         return self.recipe_, self.coupling
@@ -127,7 +127,7 @@ class Simulator(BaseEstimator):
     def _kind(self, name: str, series: pd.Series) -> Levels:
         if missing := int(series.isna().sum()):
             raise InputError(f"the table's column {name!r} has {missing:,} missing values")
-        # Numbers may stand for a category; the mechanism says which is meant.
+        # Numbers may stand for categories; the mechanism decides which they are.
         of_levels = isinstance(self.specification.initial(name), CategoricalMechanism)
         number = pd.api.types.is_numeric_dtype(series) and not of_levels
         with told(f"the table's column {name!r}"):
@@ -152,25 +152,25 @@ class Simulator(BaseEstimator):
         first: int = 0,
         n_jobs: int | None = None,
     ) -> pd.DataFrame:
-        """Draw subjects and follow them through time: one row a subject and step, in this order.
+        """Draw subjects and follow them through time: one row per subject and step, in this order.
 
         The columns are `subject`, `t` and the variables. Two calls with one seed share all noise:
-        subject 7 of one is that of the other. Rows depend neither on their number nor on workers.
+        subject 7 is the same in both. No row depends on the number of rows or of workers.
 
         Parameters
         ----------
         n, horizon : int
-            Subjects, may be left out if `start` is given; steps, from 0 to ``horizon - 1``.
+            The number of subjects, optional if `start` is given; steps are 0 to ``horizon - 1``.
         do : mapping, optional
             Interventions (:mod:`lib.scm.interventions`): ``{"studies": {1: "No studies"}}``.
         start : pandas.DataFrame, optional
-            The states that subjects start from instead of the initial model, a row a subject,
-            a column a variable, all of the step that its column ``t`` says, or of step 0. Its
-            column ``subject`` says whose noise they have; without it, they are counted.
+            The states from which subjects start instead of the initial model, one row per subject
+            and one column per variable, all at the step in column ``t``, or else at step 0. Column
+            ``subject`` says whose noise a row has; without it, rows are numbered from `first`.
         first : int
             The first subject: ``sample(n=10, first=90)`` is the last ten of ``sample(n=100)``.
         n_jobs : int, optional
-            Workers; by default those of :func:`joblib.parallel_config`, or else one.
+            The number of workers; by default that of :func:`joblib.parallel_config`, or one.
         """
         blocks = self.blocks(n, horizon, seed, do, start, first, n_jobs=n_jobs, block=None)
         return pd.concat(blocks, ignore_index=True)
@@ -178,18 +178,18 @@ class Simulator(BaseEstimator):
     def blocks(
         self, *drawn: Any, n_jobs: int | None = None, block: int | None = BLOCK, **run: Any
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample`, in blocks of subjects; None is one for each worker."""
+        """Yield the frame of :meth:`sample` in blocks of subjects; None means one per worker."""
         check_is_fitted(self, "kinds_")
         world = World(self.kinds_, self.coupling, *drawn, **run)
         n = len(world.subjects)
         block = -(-n // worker_count(n_jobs)) if block is None else block
         check_count("block", block, least=1)
-        # Whatever a rule acts on comes as late as possible, so that the rule can read all
-        # that does not follow from it.
+        # A variable that a rule sets comes as late as possible, so that the rule can read
+        # everything that does not follow from the variable.
         late = {name for (name, _), action in world.actions.items() if callable(action)}
         orders = [self.specification.order(step, late) for step in (0, 1)]
-        # In threads, which wait little for each other in numpy, unless a backend was chosen. To its
-        # workers the simulator goes as an argument, so that it can be sent once.
+        # In threads, which rarely wait for each other in numpy, unless a backend was chosen. The
+        # simulator is passed to the backend's workers as an argument, so that it is sent only once.
         one, starts = joblib.delayed(Simulator._block), range(0, n, block)
         parts = (one(self, world, orders, slice(low, low + block)) for low in starts)
         return in_order(parts, n_jobs, prefer="threads")
@@ -201,9 +201,9 @@ class Simulator(BaseEstimator):
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
-        """Return the true probability of each level, given its causes: a treatment's propensity.
+        """Return each level's true probability given its causes, such as a treatment's propensity.
 
-        `world` has steps `t` and `t - 1` of what :meth:`sample` returned.
+        `world` holds steps `t` and `t - 1` of a frame that :meth:`sample` returned.
         """
         check_is_fitted(self, "kinds_")
         check_known("variable", variable, self.kinds_, limit=50)
@@ -224,7 +224,7 @@ class Simulator(BaseEstimator):
         )
 
     def fit_quality(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Say how well each fitted initial mechanism predicts a table: R², or AUC of categories."""
+        """Return how well each fitted initial mechanism predicts a table: R², or AUC for levels."""
         check_is_fitted(self, "kinds_")
         kinds = {name: kind for name, kind in self.table_kinds_.items() if name in table}
         columns = columns_of(table, kinds, "column")
@@ -274,6 +274,6 @@ class Simulator(BaseEstimator):
         return (self.transition_ if step > 0 else self.initial_)[name]
 
     def _parents(self, name: str, step: int, now: State, before: State) -> Parents:
-        # Just the declared causes, so that no mechanism can read anything else.
+        # Only the declared causes, so that no mechanism can read anything else.
         today, past = self.specification.variables[name].causes(step)
         return Parents({name: now[name] for name in today}, {name: before[name] for name in past})

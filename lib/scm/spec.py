@@ -1,8 +1,8 @@
 """Specifications: a sequential structural causal model, written as data.
 
-A specification names the variables of a model, the direct causes of each in the first step and
-later, and the mechanism of each, in the language of the IncomeSCM paper (Section 4), so that the
-files that people already have load as they are:
+A specification names the variables of a model, and the direct causes and the mechanism of each, in
+the first step and later. It is written in the language of the IncomeSCM paper (Section 4), so that
+existing files load unchanged:
 
 .. code-block:: yaml
 
@@ -14,9 +14,9 @@ files that people already have load as they are:
         seq_parents_prev: [education, studies]        # later: causes a step earlier
         seq_sampler: {type: EducationTransition}      # mechanism of later steps
 
-A sampler is a name or a mapping with ``type`` and the mechanism's parameters; ``'#init_sampler'``
-stands for the variable's own initial mechanism, and the name ``None`` keeps the previous value.
-The names are those of :data:`lib.scm.mechanisms.MECHANISMS` and whatever is passed along.
+A sampler is a name, or a mapping with ``type`` and the mechanism's parameters. As a parameter,
+``'#init_sampler'`` stands for the variable's own initial mechanism; the name ``None`` keeps the
+previous value. Names are those of :data:`lib.scm.mechanisms.MECHANISMS` and of `types`, if passed.
 """
 
 import warnings
@@ -36,7 +36,7 @@ from lib.scm.mechanisms import MECHANISMS, FittedMechanism, Mechanism, parameter
 WITHOUT_MEANING = {
     "file": ("experiment", "data", "simulator", "samples", "figures"),
     "variable": ("transform_input", "seq_transform_input", "seq_fit"),
-    # scikit-learn no longer has the first; the feature encoder is not a choice here.
+    # scikit-learn no longer has the first; the second is a feature encoder, which is fixed here.
     "sampler": ("multi_class", "transformation"),
 }
 
@@ -49,7 +49,7 @@ Vocabulary = Mapping[str, type[Mechanism]]
 
 
 class Sampler(BaseModel, extra="allow", frozen=True):
-    """The name of a mechanism; what else is given are its parameters."""
+    """The name of a mechanism, `type`; all other keys are its parameters."""
 
     type: str
 
@@ -72,15 +72,15 @@ class Variable(BaseModel, extra="forbid", frozen=True):
     label: str | None = None
 
     def causes(self, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the causes at this step, and those a step earlier."""
+        """Return the causes at this step, and the causes a step earlier."""
         return (self.parents, ()) if step == 0 else (self.seq_parents_curr, self.seq_parents_prev)
 
 
 class Specification:
     """A sequential structural causal model, validated and not yet fitted.
 
-    `variables` is what the key ``variables`` of a file holds; `types` are mechanisms beside the
-    general ones, by the names that the specification gives them.
+    `variables` is the content of a file's key ``variables``; errors name the `source`. `types` adds
+    mechanisms to the general ones, by the names that the specification gives them.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Specification:
 
     @classmethod
     def from_yaml(cls, path: AnyPath, types: Vocabulary | None = None) -> "Specification":
-        """Read a YAML file, also from the book's folder; warn of each key without a meaning."""
+        """Read a YAML file, if need be from the book's folder; warn of keys without a meaning."""
         path = Path(path) if Path(path).exists() else ROOT / path
         content, source = read_yaml(path, WITH_MEANING), str(path)
         if not isinstance(content, Mapping) or "variables" not in content:
@@ -109,15 +109,15 @@ class Specification:
         return cls(content["variables"], source, types)
 
     def initial(self, name: str) -> Mechanism:
-        """Make a variable's mechanism of the first step, not fitted."""
+        """Make a variable's unfitted mechanism of the first step."""
         return self._mechanism(name, "sampler", {})
 
     def transition(self, name: str, initial: Mechanism) -> Mechanism:
-        """Make a variable's mechanism of later steps, not fitted, given that of the first."""
+        """Make a variable's unfitted mechanism of later steps, given that of the first step."""
         return self._mechanism(name, "seq_sampler", {INITIAL: initial})
 
     def graph(self, step: int) -> nx.DiGraph:
-        """Return the causal graph within the first step, 0, or a later one; nodes are variables."""
+        """Return the causal graph within the first step (0) or a later one; nodes are variables."""
         causes = {name: variable.causes(step)[0] for name, variable in self.variables.items()}
         return nx.DiGraph(causes).reverse()
 
@@ -131,7 +131,7 @@ class Specification:
         return graph
 
     def order(self, step: int, late: Collection[str] = ()) -> list[str]:
-        """Order the variables, causes at a step first; those of `late` and their effects last."""
+        """Order the variables, causes before effects; those in `late` and their effects go last."""
         graph = self.graph(step)
         last = {*late}.union(*(nx.descendants(graph, name) for name in late))
         key = {name: (name in last, place) for place, name in enumerate(self.variables)}
@@ -156,7 +156,7 @@ class Specification:
             variable = Variable.model_validate(entry)
         except ValidationError as error:
             raise InputError(f"{where}, {first_problem(error, Variable.model_fields)}") from error
-        earlier = dict.fromkeys((*variable.seq_parents_prev, name))  # its own past always counts
+        earlier = dict.fromkeys((*variable.seq_parents_prev, name))  # its past is always a cause
         return variable.model_copy(update={"seq_parents_prev": tuple(earlier)})
 
     def _mechanism(self, name: str, key: str, references: Mapping[str, Mechanism]) -> Mechanism:

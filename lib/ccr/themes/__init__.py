@@ -1,1 +1,1 @@
-"""The themes, one a module; :func:`lib.ccr.theme.themes` finds them here."""
+"""The themes, one per module; :func:`lib.ccr.theme.themes` finds them here."""

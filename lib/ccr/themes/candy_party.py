@@ -1,4 +1,4 @@
-"""CandyParty: friends at a party, each content with a number of candies of her own."""
+"""CandyParty: friends at a party, each happy with a number of candies of her own."""
 
 from lib.ccr.theme import Draw, Drawn, Friends, counted, only, understood
 
@@ -9,12 +9,12 @@ MOST = 12
 class CandyParty(Friends, name="candy_party"):
     """Noise is true if a friend gets at least the number of candies that she wishes for.
 
-    How many candies make content is drawn apart from how likely that is, and the number that a
-    friend gets is drawn evenly among those that tell the same: neither betrays the probability.
+    The number that she wishes for is drawn independently of the probability, and the number that
+    she gets is drawn evenly among those that tell the same, so neither betrays the probability.
     """
 
     def drawn(self, name: str, draw: Draw) -> Drawn:
-        """Return how many candies make happy, how many do not, and what else happens."""
+        """Return sentences with enough candies, sentences with too few, and what else is drawn."""
         wish = draw.integer(3, 9)
         candies = [counted(number, "candy", "candies") for number in range(MOST + 1)]
         gets = [f"{name} gets {some}." for some in candies]
@@ -23,7 +23,7 @@ class CandyParty(Friends, name="candy_party"):
         return gets[wish:], gets[:wish], words | {"bottles": counted(draw.integer(1, 4), "bottle")}
 
     def holds(self, own: str, text: str) -> bool | None:
-        """Compare the number of candies with the wish."""
+        """Compare the number of candies that a friend gets with her wish."""
         wish = understood(r"([\w-]+) gets at least (\d+) candies", own)
         got = only(rf"(?<![\w-]){wish[1]} gets (\d+) cand(?:y|ies)\.", text)
         return got and int(got[1]) >= int(wish[2])

@@ -1,4 +1,4 @@
-"""ClinicalNotes: from a patient's pain, over labs and vitals, to a surgeon's recommendation."""
+"""ClinicalNotes: from a patient's pain, through labs and vitals, to a surgeon's recommendation."""
 
 import re
 from collections.abc import Sequence
@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from lib.ccr.theme import Draw, Node, Theme, only, understood
 
-#: Letters of codes: those that cannot be taken for digits.
+#: The letters of codes; none of them can be taken for a digit.
 LETTERS = "ACEFHJKLMNPRTUVWXY"
 
 
 class ClinicalNotes(Theme, name="clinical_notes"):
-    """The pain decides by its rating, all else by a coded entry of the patient's history.
+    """The noise of pain is told by its rating, all other noise by coded entries of the history.
 
-    No two codes of a story are the same, and codes that no rule names are told too.
+    No two codes of a story are the same. Codes that no rule names are told, too.
     """
 
     measures: ClassVar[list[str]]
@@ -21,13 +21,13 @@ class ClinicalNotes(Theme, name="clinical_notes"):
     circumstances: ClassVar[list[str]]
 
     def nodes(self, n: int, draw: Draw) -> list[Node]:
-        """Return the pain, labs and vitals, and the recommendation."""
+        """Return the nodes of the pain, of labs and vitals, and of the recommendation."""
         numbers = draw.some(range(5_000 + 3 * n), 3 * n)
         codes = iter([f"{LETTERS[i % len(LETTERS)]}{100 + i // len(LETTERS)}" for i in numbers])
         entries = ["takes medication", *self.history, *self.history.values()]
 
         def entry(label: str, clause: Sequence[str]) -> Node:
-            """Let a coded entry of the history decide, with one that does not matter beside it."""
+            """Return a node that a coded entry of the history decides, with another as an aside."""
             code, other = next(codes), next(codes)
             had = draw.one(list(self.history))
             yes, no, asked = (form.format(label) for form in clause)

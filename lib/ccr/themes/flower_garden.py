@@ -9,16 +9,16 @@ from lib.errors import check_known, check_once
 
 
 class FlowerGarden(Friends, name="flower_garden"):
-    """Noise is true if a friend's flowers bloom in a shade of the colour that is wished for.
+    """Noise is true if a friend's flowers bloom in a shade of the colour that she wishes for.
 
-    The shade is drawn evenly among those that tell the same, so it does not betray how likely a
-    wish comes true.
+    The shade is drawn evenly among those that tell the same, so it does not betray how likely her
+    wish is to come true.
     """
 
     shades: ClassVar[dict[str, list[str]]]
 
     def drawn(self, name: str, draw: Draw) -> Drawn:
-        """Return the shades that are wished for, the others, and what else is seen."""
+        """Return sentences with a wished-for shade, those with others, and what else is drawn."""
         wish, shades = draw.one(list(self.shades)), itertools.chain(*self.shades.values())
         told = {shade: f"{name}'s flowers bloom in {shade}." for shade in shades}
         gloves, can = draw.some(list(told), 2)
@@ -27,7 +27,7 @@ class FlowerGarden(Friends, name="flower_garden"):
         return wished, list(told.values()), words
 
     def holds(self, own: str, text: str) -> bool | None:
-        """Look the shade of the flowers up in the catalogue that the text tells."""
+        """Look up the shade of the flowers in the catalogue that the text tells."""
         wish = understood(r"([\w-]+)'s flowers bloom in a shade of (\w+)", own)
         bloom = only(rf"(?<![\w-]){wish[1]}'s flowers bloom in (\w+)\.", text)
         told = re.findall(r"shades of (\w+) are ([\w, ]+)[;.]", text)

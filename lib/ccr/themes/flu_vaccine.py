@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from lib.ccr.theme import Draw, Drawn, Friends, counted, only, understood
 
-#: No symptom is told to last longer than this, in days.
+#: No story tells of a symptom that lasted longer than this, in days.
 MOST_DAYS = 14
 
 
 class FluVaccine(Friends, name="flu_vaccine"):
-    """Noise is true if one symptom lasted at least a number of days, both a friend's own.
+    """Noise is true if a friend's own symptom lasted at least a number of days of her own.
 
     Other symptoms are told, too; they do not matter, and the story says so. The days are drawn
     evenly among those that tell the same.
@@ -18,7 +18,7 @@ class FluVaccine(Friends, name="flu_vaccine"):
     symptoms: ClassVar[list[str]]
 
     def drawn(self, name: str, draw: Draw) -> Drawn:
-        """Return days of a symptom that are enough, fewer, and those of other symptoms."""
+        """Return sentences with enough days, sentences with too few, and what else is drawn."""
         least, (symptom, *others) = draw.integer(3, 9), draw.some(self.symptoms, 3)
         days = [f"had {symptom} for {counted(number, 'day')}" for number in range(1, MOST_DAYS + 1)]
         told = [f"Last winter, {name} {some}." for some in (f"never had {symptom}", *days)]
@@ -29,7 +29,7 @@ class FluVaccine(Friends, name="flu_vaccine"):
         return told[least:], told[:least], words
 
     def holds(self, own: str, text: str) -> bool | None:
-        """Compare the days of the one symptom with the least number of them."""
+        """Compare the days of the friend's own symptom with the number required."""
         least = r"([\w-]+) had ([a-z ]+) for at least (\d+) days last winter"
         name, symptom, days = understood(least, own).groups()
         told = rf"Last winter, {name} (?:never had {symptom}|had {symptom} for (\d+) days?)\."
