@@ -26,6 +26,8 @@ References
    statistical methods. Statistics in Medicine 38(11), Table 6.
 .. [2] Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference.
    Journal of the American Statistical Association 22(158).
+.. [3] Efron, B. and Stein, C. (1981). The jackknife estimate of variance. The Annals of
+   Statistics 9(3).
 """
 
 from collections.abc import Mapping
@@ -90,7 +92,9 @@ def spread(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({end: metrics.quantile(q) for end, q in ends.items()}).reset_index()
 
 
-def rank_agreement(table: pd.DataFrame, splits: int = 200, seed: int = 0) -> pd.DataFrame:
+def rank_agreement(
+    table: pd.DataFrame, splits: int = 200, seed: int = 0
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     r"""Say how alike two worlds rank estimators: Spearman's correlation of their RMSE.
 
     .. math:: \rho_{vw} = \frac12 \operatorname{E}\bigl[r(v, A; w, B) + r(v, B; w, A)\bigr],
@@ -101,17 +105,34 @@ def rank_agreement(table: pd.DataFrame, splits: int = 200, seed: int = 0) -> pd.
     says how far a ranking agrees with itself. Two worlds with the same true ranking are expected to
     agree by about the geometric mean of their entries on the diagonal (Spearman 1904).
     The `table` has columns `world`, `study`, `estimator` and `error`, for the same estimators and
-    studies in every world.
+    studies in every world. Beside the agreements, their standard errors are returned, by the
+    jackknife: each study in turn is left out of its half. They are rather too large than too small
+    [3]_, and missing where there are fewer than four studies.
     """
     squares, worlds, _ = _squares(table)
-    n, rng, total = squares.shape[1], np.random.default_rng(seed), 0.0
+    n, rng = squares.shape[1], np.random.default_rng(seed)
     check(n > 1, "halves need two studies or more", n)
+    found, without = np.zeros((len(worlds),) * 2), np.zeros((n, len(worlds), len(worlds)))
     for _ in range(splits):
         halves = np.array_split(rng.permutation(n), 2)
-        ranks = [rankdata(squares[:, half].mean(axis=1), axis=1) for half in halves]
-        between = np.corrcoef(*ranks)[: len(worlds), len(worlds) :]
-        total = total + (between + between.T) / 2
-    return pd.DataFrame(total / splits, worlds, worlds)
+        sums = [squares[:, half].sum(axis=1) for half in halves]
+        found += _rank_correlation(*sums) / splits
+        for half, own, others in zip(halves, sums, sums[::-1], strict=True):
+            fewer = own - squares[:, half].swapaxes(0, 1)
+            without[half] += _rank_correlation(fewer, others) / splits
+    error = ((n - 1) * without.var(axis=0)) ** 0.5
+    return pd.DataFrame(found, worlds, worlds), pd.DataFrame(error, worlds, worlds)
+
+
+def _rank_correlation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Correlate ranks of estimators, (..., worlds, estimators), between worlds, in both orders."""
+    units = []
+    for ranks in (rankdata(one, axis=-1), rankdata(other, axis=-1)):
+        apart = ranks - ranks.mean(axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # without a study, all ranks are equal
+            units.append(apart / np.linalg.norm(apart, axis=-1, keepdims=True))
+    between = units[0] @ units[1].swapaxes(-1, -2)
+    return np.asarray(between + between.swapaxes(-1, -2)) / 2
 
 
 def rmse_of_resamples(table: pd.DataFrame, resamples: int = 500, seed: int = 0) -> pd.DataFrame:

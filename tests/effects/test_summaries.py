@@ -160,12 +160,15 @@ def worlds(scales, n_studies=40, seed=0, shared=0.0):
 
 def test_rankings_agree_as_far_as_scales_do():
     same, turned = np.array([1.0, 3, 9, 27]), np.array([27.0, 9, 3, 1])
-    found = rank_agreement(worlds({"v": same, "w": 5 * same, "u": turned}))
+    found, error = rank_agreement(worlds({"v": same, "w": 5 * same, "u": turned}))
     assert found.loc["v", "w"] == pytest.approx(1)
     assert found.loc["v", "u"] == pytest.approx(-1)
     assert (np.diag(found) == pytest.approx(1)) and found.equals(found.T)
     assert found.index.name == found.columns.name == "world"
-    assert np.isfinite(rank_agreement(worlds({"v": same}, 2))).all(axis=None)
+    assert error.index.equals(found.index) and error.columns.equals(found.columns)
+    for n_studies in (2, 3):
+        found, error = rank_agreement(worlds({"v": same}, n_studies))
+        assert np.isfinite(found).all(axis=None) and error.isna().all(axis=None)
     with pytest.raises(InputError, match="halves need two studies or more: found 1"):
         rank_agreement(worlds({"v": same}, 1))
 
@@ -173,11 +176,34 @@ def test_rankings_agree_as_far_as_scales_do():
 def test_luck_that_worlds_share_does_not_make_their_rankings_agree():
     """With equal scales every ranking is luck, and by the same studies it would look the same."""
     found = [
-        rank_agreement(worlds({"v": np.ones(4), "w": np.ones(4)}, 8, seed, shared=10), splits=20)
+        rank_agreement(worlds({"v": np.ones(4), "w": np.ones(4)}, 8, seed, shared=10), splits=20)[0]
         for seed in range(200)
     ]
     between = np.array([one.loc["v", "w"] for one in found])
     assert between.mean() < 4 * between.std() / 200**0.5
+
+
+def test_the_error_of_an_agreement_is_that_of_other_studies_or_larger():
+    """By Efron and Stein, the jackknife states too much on average; here by less than half."""
+    scales = {"v": np.linspace(1, 2, 4), "w": np.linspace(1, 3, 4), "u": np.linspace(2, 1, 4)}
+    drawn = [rank_agreement(worlds(scales, 12, seed, 0.5), splits=20) for seed in range(150)]
+    found, errors = (np.array(part) for part in zip(*drawn, strict=True))
+    stated = (errors**2).mean(axis=0) ** 0.5 / found.std(axis=0)
+    assert stated.min() > 1 and stated.max() < 1.5
+
+
+def test_an_error_is_that_of_leaving_out_each_study():
+    """Found again from the halves of one split, study by study, with SciPy's own correlation."""
+    table = worlds({"v": np.array([1.0, 2, 3, 4])}, 6)
+    squares = table.pivot_table("error", "study", "estimator", sort=False).to_numpy() ** 2
+    halves = np.array_split(np.random.default_rng(3).permutation(6), 2)
+    without = []
+    for study in range(6):
+        means = [squares[half[half != study]].mean(axis=0) for half in halves]
+        without.append(stats.spearmanr(*means).statistic)
+    _, error = rank_agreement(table, splits=1, seed=3)
+    spread = ((np.array(without) - np.mean(without)) ** 2).sum()
+    assert error.iloc[0, 0] == pytest.approx((5 / 6 * spread) ** 0.5)
 
 
 def test_resamples_are_of_the_same_studies_in_all_worlds():
@@ -195,7 +221,8 @@ def test_resamples_are_of_the_same_studies_in_all_worlds():
 def test_the_order_of_rows_does_not_matter():
     table = worlds({"v": np.array([1.0, 3, 9, 27]), "w": np.array([27.0, 9, 3, 1])}, 6)
     by_study = table.sort_values("study", kind="stable")
-    pd.testing.assert_frame_equal(rank_agreement(by_study), rank_agreement(table))
+    for one, other in zip(rank_agreement(by_study), rank_agreement(table), strict=True):
+        pd.testing.assert_frame_equal(one, other)
     pd.testing.assert_frame_equal(rmse_of_resamples(by_study), rmse_of_resamples(table))
 
 
