@@ -24,9 +24,7 @@ def ranking(
     table = pd.concat(runs, names=["series"]).reset_index("series").dropna(subset="value")
     check_known("metric", metric, table["metric"].unique())
     table = table[table["metric"] == metric].set_index("estimator")
-    check_once(
-        "estimator of a run (rank studies by over_studies)", table["series"] + ": " + table.index
-    )
+    check_once("estimator of a run (see over_studies)", table["series"] + ": " + table.index)
     whose = table["series"].iloc[0]
     first = table[table["series"] == whose]
     largest = metric.startswith("R²")
@@ -81,6 +79,26 @@ def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
     title = f"At {hardest['series'].iloc[0]}, {rare}{', last panel' if len(runs) > 1 else ''}"
     unit, line = "intervals that hold the truth, %", {"what 95 % promises": 95}
     return intervals(table, "estimator", title, unit, line=line)
+
+
+def agreements(table: pd.DataFrame) -> Figure:
+    """Draw how far rankings of estimators agree, a row per world, with 95 % intervals.
+
+    The columns are a world's agreement with itself, with one of the worlds, and what is expected
+    at most. The column `error of NAME` holds the standard errors of the column NAME.
+    """
+    errors = table.filter(like="error of ")
+    values = table.drop(columns=errors).rename_axis("world")
+    errors = errors.rename(columns=lambda name: name.removeprefix("error of "))
+    shown = values.melt(var_name="series", ignore_index=False).reset_index()
+    half = NORMAL * errors.reindex(columns=[*values]).melt()["value"]
+    shown["lower"] = (shown["value"] - half).clip(lower=-1)
+    shown["upper"] = (shown["value"] + half).clip(upper=1)
+    _, home, most = values
+    middle = values.drop(index=home.removeprefix("with ")).median()
+    found, bound = (number_text(middle[name], digits=2) for name in (home, most))
+    title = f"Median agreement {home}: {found}, at most {bound} expected"
+    return intervals(shown, "world", title, "Spearman's ρ", line={"none": 0})
 
 
 def choices(table: pd.DataFrame) -> Figure:

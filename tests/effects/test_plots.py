@@ -38,7 +38,7 @@ def test_the_best_estimator_is_at_the_top(metrics):
     assert message(error) == "S-learner comes first, T-learner last"
     assert message(plots.ranking({"a": metrics[3:4]}, "AE", "$")) == "s alone"
     assert error.axes[0].get_xlabel() == "dollars"
-    with pytest.raises(InputError, match=r"\(rank studies by over_studies\) .*found 'this run: s'"):
+    with pytest.raises(InputError, match=r"\(see over_studies\) .*found 'this run: s'"):
         plots.ranking({"this run": pd.concat([metrics, metrics])}, "AE", "dollars")
 
 
@@ -104,6 +104,23 @@ def test_effects_by_group_keep_the_scale_of_groups_that_are_large_enough():
     (ranges,) = axes.containers[1][2]
     np.testing.assert_allclose(ranges.get_segments()[0][:, 1], [1 - 0.1 * NORMAL, 1 + 0.1 * NORMAL])
     assert axes.get_xlabel() == "level" and axes.get_ylabel() == "mean effect, US dollars"
+
+
+def test_agreements_have_the_intervals_that_are_possible():
+    columns = {"with itself": [0.9, 0.5], "with home": [0.9, 0.2], "at most": [0.9, 0.67]}
+    columns |= {"error of with itself": [0.1, 0.1], "error of with home": [0.1, 0.3]}
+    figure = plots.agreements(pd.DataFrame(columns, index=["home", "away"]))
+    itself, home, most = figure.axes[0].containers
+    assert [one.get_label() for one in (itself, home, most)] == [*columns][:3]
+    assert [x for x, _ in itself[0].get_xydata()] == columns["with itself"]
+    reach = [segment[:, 0].tolist() for segment in home[2][0].get_segments()]
+    assert reach == [
+        pytest.approx([0.9 - NORMAL * 0.1, 1]),
+        pytest.approx([0.2 - NORMAL * 0.3, 0.2 + NORMAL * 0.3]),
+    ]
+    assert not most[2], "what is expected has no interval"
+    assert message(figure) == "Median agreement with home: 0.20, at most 0.67 expected"
+    assert tick_labels(figure.axes[0]) == ["home", "away"]
 
 
 def test_choices_are_ordered_by_each_criterion_and_the_first_has_a_ring():
