@@ -11,4 +11,4 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 if not (ROOT / "data").is_dir():  # a package that is not editable is copied without it
-    raise ImportError("lib needs the data beside it: clone the book, and `pip install -e .` there")
+    raise ImportError("lib needs the folder data: clone the book and run `pip install -e .` in it")

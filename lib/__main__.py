@@ -48,8 +48,12 @@ def commands() -> None:
 
 
 _path = click.Path(path_type=Path)
-_edition = click.option("--edition", default="default", help="quick, paper, studies, or a file.")
-_workers = click.option("--workers", type=click.IntRange(1), help="Default: one more than cores.")
+_edition = click.option(
+    "--edition", default="default", help="default, quick, paper, studies, or your own YAML file."
+)
+_workers = click.option(
+    "--workers", type=click.IntRange(1), help="Parallel runs; by default, cores + 1."
+)
 
 
 @commands.command()
@@ -104,7 +108,7 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
     page = run.output.with_name("index.html")
     if why_stale(run):
         if problems := execute([run]):
-            failed = [f"the notebook as it failed is {run.failed}"] if run.failed.exists() else []
+            failed = [f"the failed notebook is {run.failed}"] if run.failed.exists() else []
             return problems + failed
         page.unlink(missing_ok=True)  # an earlier run's looks fresh if the clock was put back
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
@@ -149,7 +153,7 @@ def sweep(name: str, words: tuple[str, ...], workers: int | None) -> list[str]:
         else:
             check(bool(given), "a value must follow -p and the name of a parameter", word)
             given[-1] += _range(word)
-    check(bool(given and all(given)), "a sweep needs a parameter, as -p seed 1..20", list(words))
+    check(bool(given and all(given)), "a sweep needs a parameter, as in -p seed 1..20", list(words))
     grid = _once([(parameter, [*dict.fromkeys(values)]) for parameter, *values in given])
     folder, problems = sweep(name, grid, workers)
     if folder:
@@ -164,7 +168,7 @@ def _range(word: str) -> list[str]:
     if not (ends := re.fullmatch(r"(-?\d{1,99})\.\.(-?\d{1,99})", word)):
         return [word]
     first, last = int(ends[1]), int(ends[2])
-    check(first <= last, "a range must rise, as 1..20", word)
+    check(first <= last, "a range must not run backwards", word)
     check_size(last - first + 1)  # before the list is made
     return list(map(str, range(first, last + 1)))
 
@@ -237,19 +241,19 @@ def record(edition: str, only_check: bool) -> list[str]:
     for table, difference in differences.items():
         print(f"{table}: {difference or 'the same'}")
     differ = [table for table, difference in differences.items() if difference]
-    return problems + [f"{table} is not what was kept" for table in differ if only_check]
+    return problems + [f"{table} differs from the kept table" for table in differ if only_check]
 
 
 @commands.command()
 @click.argument("specification")
-@click.option("-n", type=click.IntRange(1), required=True, help="Subjects.")
-@click.option("--horizon", type=click.IntRange(1), default=7, help="Steps.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Of the world.")
-@click.option("--fit-seed", type=click.IntRange(0), default=0, help="Of the fit.")
-@click.option("--table", help="A CSV or Parquet file; Adult, if not given.")
+@click.option("-n", type=click.IntRange(1), required=True, help="Number of subjects.")
+@click.option("--horizon", type=click.IntRange(1), default=7, help="Number of steps.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the sampled world.")
+@click.option("--fit-seed", type=click.IntRange(0), default=0, help="Seed of the fitting.")
+@click.option("--table", help="A CSV or Parquet file to fit to; by default, Adult.")
 @click.option("--do", "done", type=(str, str, str), multiple=True, metavar="VARIABLE STEP VALUE")
-@click.option("-o", "--output", type=_path, required=True)
-@click.option("--workers", "n_jobs", type=click.IntRange(1), default=1, help="Blocks at a time.")
+@click.option("-o", "--output", type=_path, required=True, help="The Parquet file to write.")
+@click.option("--workers", "n_jobs", type=click.IntRange(1), default=1, help="Parallel workers.")
 def sample(
     specification: str, fit_seed: int, table: str | None, done: Any, output: Path, **drawn: int
 ) -> None:
@@ -274,7 +278,7 @@ def sample(
     rule = "the output must have another name than the table"
     check(output.resolve() != Path(table or "").resolve(), rule, str(output))
     for variable, step, _ in done:
-        rule = f"--do {variable}: step must be a number or always"
+        rule = f"--do {variable}: STEP must be a whole number or the word always"
         check(step == "always" or step.isdecimal(), rule, step)
     check_once("--do", [f"{variable} {step}" for variable, step, _ in done])
     simulator = fitted_simulator(specification, fit_seed, table=table)
@@ -292,8 +296,8 @@ def sample(
 @click.argument("folder", type=_path)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--csv", is_flag=True, help="Write every table as CSV, too.")
-@click.option("--small", is_flag=True, help="A few rows of each, to see everything work.")
-@click.option("--url", help="The address below which the folders will be published.")
+@click.option("--small", is_flag=True, help="Write small data sets, to see everything work.")
+@click.option("--url", help="The web address below which the folders will be published.")
 def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: str | None) -> None:
     """Write all data sets of the book, or those named, each to a folder of its own.
 
@@ -314,7 +318,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
 
     known = [*DATA_SETS, *static_data_sets.CONFIGURATIONS]
     check_names("data set", names, known)
-    rule = "--url must be an address, as https://example.org/sets"
+    rule = "--url must be a web address, such as https://example.org/sets"
     check(url is None or re.fullmatch(r"https?://[^\s<>\"]+", url) is not None, rule, url)
     writable(folder)
     names = tuple(dict.fromkeys(names or known))
@@ -326,7 +330,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
     for name in names:
         target = folder / name
         if name in there:
-            print(f"{target} is there, and stays as it is")
+            print(f"{target} exists already and is left as it is")
             continue
         print(f"{name}: started", file=sys.stderr, flush=True)
         size = families[name].SMALL if small else {}
@@ -360,7 +364,7 @@ def main(typed: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + 13  # as if ended by the signal SIGPIPE, which ends other tools
     except KeyboardInterrupt:
-        print("interrupted: what was finished is kept; repeat the command", file=sys.stderr)
+        print("interrupted: finished work is kept; repeat the command to go on", file=sys.stderr)
         return 130
     except click.ClickException as error:
         problems, status = [error.format_message()], 2

@@ -73,7 +73,7 @@ _GENERATION = _generation()
 def _opened(folder: Path) -> Path:
     """Return the folder of the generation in use, after deleting all but the last generations."""
     generation = folder / _GENERATION
-    remedy = "CAUSAL_BENCHMARK_BOOK_CACHE may name another folder for results"
+    remedy = "set CAUSAL_BENCHMARK_BOOK_CACHE to keep results in another folder"
     writable(generation, f"; {remedy}", mode=0o700)
     # Reading a result runs any code that its writer put there. Windows has other rules for folders.
     found = generation.stat()

@@ -81,7 +81,7 @@ def needed(what: str, value: Any) -> Any:
 def check_once(what: str, names: Iterable[Any]) -> None:
     """Refuse names if one of them occurs twice."""
     for name, times in Counter(names).items():
-        check(times == 1, f"each {what} may be given once", name)
+        check(times == 1, f"each {what} may be given only once", name)
 
 
 def is_count(number: Any, least: int) -> bool:

@@ -56,9 +56,9 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
     path = Path(path).resolve() if files else Path(path)
     kind, met = ("folder", path.is_dir()) if files else ("file", path.is_file())
     if path.exists() and not met:  # a rename would replace even a device
-        raise InputError(f"{path} cannot be written: it is there, and is no {kind}")
+        raise InputError(f"{path} cannot be written: it exists and is not a {kind}")
     others = sorted(one.name for one in path.glob("*") if one.name not in files) if files else []
-    check(not others, f"folder {path} may hold only what is written there again", others)
+    check(not others, f"folder {path} will be replaced and must not hold anything else", others)
     name = f".partial.{os.getpid()}.{secrets.token_hex(4)}.{{}}{path.name}"
     beside, before = (path.with_name(name.format(part)) for part in ("", "before."))
     remove_left(path)
@@ -94,7 +94,6 @@ def remove_left(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
     with contextlib.suppress(OSError):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -137,7 +136,7 @@ def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
     """Read a CSV or Parquet file, by its ending, with named columns, or return a frame as it is."""
     if isinstance(path, pd.DataFrame):
         return path
-    rule, kind = "a table is a data frame, or the path of a file", type(path).__name__
+    rule, kind = "a table must be a data frame or the path of a file", type(path).__name__
     check(isinstance(path, str | os.PathLike), rule, kind)
     path = Path(path)
     check_known(f"file {path.name}: ending", path.suffix, ENDINGS)
@@ -168,11 +167,11 @@ def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
         sections = [key for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
         content = None if root is None else loader.construct_document(root)
     for key in loader.doubled:
-        found = f"{path.name}, line {key.start_mark.line + 1}: the key {key.value!r} stands twice"
+        found = f"{path.name}, line {key.start_mark.line + 1}: the key {key.value!r} occurs twice"
         above = [one.value for one in sections if one.start_mark.index <= key.start_mark.index]
         if known is None or not above or above[-1] in known:
             raise InputError(found)
-        warnings.warn(f"{found}, in a section without a meaning here", stacklevel=2)
+        warnings.warn(f"{found}, in a section that is not used here", stacklevel=2)
     return content
 
 

@@ -237,7 +237,6 @@ def _head(figure: Figure, title: str, but: Collection[str] = ()) -> None:
 
 
 def _range(table: pd.DataFrame) -> np.ndarray | None:
-    """Return how far ranges reach below and above their values, as error bars need it."""
     if "lower" not in table or table["lower"].isna().all():
         return None
     return np.maximum([table["value"] - table["lower"], table["upper"] - table["value"]], 0)

@@ -274,7 +274,7 @@ def test_a_worker_with_other_versions_runs_no_page(book, monkeypatch):
     with joblib.parallel_config("dask"):
         problems = running.execute(asked)
     assert not any(run.output.exists() for run in asked)
-    rule = "workers must have the folder and the versions of who asks them"
+    rule = "workers need the folder and versions of the process that started them"
     found = {"numpy": np.__version__}
     assert problems == [f"sums,n={n}: {rule}: found {found}" for n in (4, 5)]
 

@@ -217,7 +217,7 @@ def test_results_that_another_user_may_have_written_are_refused(folder, other, m
     else:
         (folder / cache._GENERATION).chmod(other)
     with pytest.raises(
-        InputError, match="must belong to you, and be writable by you alone; CAUSAL"
+        InputError, match="must belong to you, and be writable by you alone; set CAUSAL"
     ):
         draws(3)
     assert CALLS == [3]
@@ -227,7 +227,7 @@ def test_an_unwritable_folder_is_named(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "file" / "results"))
     with pytest.raises(
-        InputError, match=r"file/results/\w+ cannot be written: Not a directory; CAUSAL"
+        InputError, match=r"file/results/\w+ cannot be written: Not a directory; set CAUSAL"
     ):
         draws(3)
 

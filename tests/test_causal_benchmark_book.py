@@ -117,5 +117,5 @@ def test_a_copy_without_the_data_says_how_to_install_it(tmp_path):
     # As a package that is not editable leaves it among other packages.
     (tmp_path / "lib").mkdir()
     copied = shutil.copy(ROOT / "lib" / "__init__.py", tmp_path / "lib")
-    with pytest.raises(ImportError, match=r"clone the book, and `pip install -e \.` there"):
+    with pytest.raises(ImportError, match=r"clone the book and run `pip install -e \.` in it"):
         runpy.run_path(copied)

@@ -91,7 +91,7 @@ def test_a_folder_that_had_made_room_when_its_writer_was_killed_is_put_back(tmp_
 def test_a_device_is_not_replaced_by_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        with pytest.raises(InputError, match="cannot be written: it is there, and is no file"):
+        with pytest.raises(InputError, match="cannot be written: it exists and is not a file"):
             write_text(path, "new")
     assert not Path(os.devnull).is_file()
 
@@ -160,7 +160,7 @@ def test_whoever_is_killed_leaves_one_set_or_the_other_or_none(tmp_path):
 
 def test_a_folder_with_anything_else_in_it_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("all of it")
-    with pytest.raises(InputError, match=r"only what is written there again: found \['thesis.txt'"):
+    with pytest.raises(InputError, match=r"must not hold anything else: found \['thesis.txt'"):
         write_folder(tmp_path, "1", "1")
     assert texts(tmp_path) == ["all of it"]
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_written_is_named(tmp_path):
         with pytest.raises(InputError, match=re.escape(f"{path} cannot be written: N")):
             write_text(path, "new")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="folder cannot be written: it is there, and is no file"):
+    with pytest.raises(InputError, match="folder cannot be written: it exists and is not a file"):
         write_text(tmp_path / "folder", "new")
     with pytest.raises(InputError, match="file cannot be written: File exists"):
         writable(tmp_path / "file")
@@ -278,12 +278,12 @@ def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path)
     text = "figures:\n  - {size: 1, size: 2}\nvariables: {age: {}, age: {}}\n"
     (tmp_path / "model.yml").write_text(text)
     with (
-        pytest.warns(UserWarning, match="line 2: the key 'size' stands twice, in a section"),
-        pytest.raises(InputError, match="line 3: the key 'age' stands twice"),
+        pytest.warns(UserWarning, match="line 2: the key 'size' occurs twice, in a section"),
+        pytest.raises(InputError, match="line 3: the key 'age' occurs twice"),
     ):
         read_yaml(tmp_path / "model.yml", known=["variables"])
     (tmp_path / "model.yml").write_text("variables: {}\nfigures: {}\nvariables: {}\n")
-    with pytest.raises(InputError, match="line 3: the key 'variables' stands twice"):
+    with pytest.raises(InputError, match="line 3: the key 'variables' occurs twice"):
         read_yaml(tmp_path / "model.yml", known=["variables"])
 
 
@@ -320,7 +320,7 @@ def test_a_table_that_cannot_be_read_is_refused_in_one_line(tmp_path):
 
 def test_of_a_doubled_column_the_name_is_told(tmp_path):
     (tmp_path / "doubled.csv").write_text("age,pay,age\n1,2,3\n")
-    with pytest.raises(InputError, match=r"each column may be given once: found 'age'"):
+    with pytest.raises(InputError, match=r"each column may be given only once: found 'age'"):
         read_table(tmp_path / "doubled.csv")
     with pytest.raises(InputError, match=r"file a.xls: ending '.xls' is unknown: expected one of"):
         read_table("a.xls")

@@ -59,14 +59,16 @@ def test_what_is_no_table_is_refused(asked, wrong):
         lambda: benchmark(table, wrong, table),
         lambda: Study(wrong, table, table),
     ):
-        rule = "a table is a data frame, or the path of a file: found '(list|dict|int)'"
+        rule = "a table must be a data frame or the path of a file: found '(list|dict|int)'"
         with pytest.raises(InputError, match=rule):
             read()
 
 
 @pytest.mark.parametrize("made", [IPW(Ridge()), AIPW(Ridge(), Ridge(), Search(Ridge()))])
 def test_a_regressor_is_no_propensity(made):
-    with pytest.raises(InputError, match="a propensity must be that of a classifier: found Ridge"):
+    with pytest.raises(
+        InputError, match="the propensity must be estimated by a classifier: found Ridge"
+    ):
         made.fit(*DATA)
 
 

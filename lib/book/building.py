@@ -56,7 +56,7 @@ def build(
             write_text(executed / STATUS, table)
             problems += _render(made, table, book) if render else []
     except Timeout:
-        raise InputError(f"another build is at work in {executed}: wait for it") from None
+        raise InputError(f"another build is running in {executed}: wait until it ends") from None
     unchanged = [run.page for run in runs if run not in stale]
     index = book.built / made.name / "index.html"
     return Outcome([run.page for run in stale], unchanged, problems, index)
@@ -94,9 +94,9 @@ def make_sheets(edition: str = "default", book: Book = BOOK) -> tuple[list[Path]
     Solutions are unfolded, because paper cannot unfold them. Returns the folders and the warnings.
     """
     made, folders, problems = load_edition(edition, book), [], []
-    rule = f"sheets are made of executed pages: `python -m lib book --edition {edition}` first"
+    rule = f"sheets need executed pages: run `python -m lib book --edition {edition}` first"
     if missing := [name for name, run in made.runs.items() if not read_record(run.record)]:
-        raise InputError(f"{rule}; page {missing[0]} has no run")
+        raise InputError(f"{rule}; page {missing[0]} has not been run")
     for who, version in SHEETS.items():
         folders.append(book.built / f"{made.name}-{who}")
         title = f"Exercises for {who}"
@@ -153,7 +153,7 @@ def _files(run: Run, folder: Path) -> dict[Path, str]:
     files, digests, record = {}, {}, read_record(run.record) or {}
     for mark, _ in marked(read_notebook(run.output)[0], "recorded"):
         name, text = mark["name"], mark["text/csv"]
-        check(name not in digests, f"page {run.page} may record a name once", name)
+        check(name not in digests, f"page {run.page} may record each name only once", name)
         files[folder / f"{name}.csv"] = text
         digests[name] = hashlib.sha256(text.encode()).hexdigest()
     if files:

@@ -115,7 +115,7 @@ class Run:
         else:
             self.folder, self.page = self.book.root, self.output.stem
         self.output = self.output.resolve()
-        rule = "the output must have another name than what is read"
+        rule = "the output must not replace the notebook that is run"
         check(self.output != self.notebook, rule, str(self.output))
         self.record = self.output.with_suffix(".json")
         self.failed = self.output.with_suffix(".failed.ipynb")  # the notebook of a failed run
@@ -205,11 +205,11 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
     """Read and check an edition, given its name or path."""
     path = _find("edition", name, book.editions, ".yml")
     taken = book.editions / path.name  # both would be built in the same folder
-    rule = "an edition of one's own must have another name than those of the book"
+    rule = "your own edition must have another name than the editions of the book"
     check(not taken.exists() or taken.samefile(path), rule, path.name)
     own = made = _checked(_File, read_yaml(path), path.name)
     if own.like:
-        rule = f"{path.name}: an edition that is like another may have no pages of its own"
+        rule = f"{path.name}: an edition with the key 'like' must not have pages of its own"
         check(not own.pages + own.parts, rule, own.pages + own.parts)
         other = _find("edition", own.like, book.editions, ".yml")
         made = _checked(_File, read_yaml(other), other.name)
@@ -228,7 +228,7 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
                 entry = {"page": entry, "notebook": entry}
             page = part.pages[place] = _checked(Page, entry, where)
             where = f"{path.name}, page {page.page}"
-            check(page.page not in pages, f"{where}: each page may be listed once", page.page)
+            check(page.page not in pages, f"{where}: each page may be listed only once", page.page)
             if page.page == page.notebook and page.page in prose:
                 edition.prose[page.page] = prose[page.page]
                 continue

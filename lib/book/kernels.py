@@ -72,7 +72,6 @@ def _waited_for(*_: Any) -> None:
 
 
 def _work(server: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Run this fork as a kernel."""
     sys.path[:0] = _import_folders(environment)
     import pandas
     from ipykernel.kernelapp import IPKernelApp

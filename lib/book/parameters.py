@@ -125,7 +125,7 @@ def as_source(value: Any) -> str:
 
 def read_parameters(source: str) -> dict[str, Parameter]:
     """Read the parameters, in their order, from the source of their cell."""
-    with told("the parameters cell is no Python"):
+    with told("the parameters cell is not valid Python"):
         body = ast.parse(source).body
     parameters: dict[str, Parameter] = {}
     for statement in body:
@@ -185,7 +185,7 @@ def _check_rules(what: str, meaning: str, value: Any) -> None:
     # No part of a number that is written in another way may match, such as 1,000, 1e-6 or 5 %.
     number = r"(-?\d[\d_]*(?:\.\d+)?)(?![\w,.-]*\d|e|[ \u202f]?[\d%])"
     if re.search("one or more|all different", meaning):
-        check(bool(several), f"{what} must have an entry", value)
+        check(bool(several), f"{what} must have at least one entry", value)
     if "all different" in meaning:
         check_once(f"entry of {what}", map(str, several))
     stated = re.sub(rf"\bfrom {number} to {number}", r"at least \1, at most \2", meaning)

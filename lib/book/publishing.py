@@ -73,7 +73,7 @@ def publish(folder: AnyPath, description: Description, csv: bool = False) -> Pat
     questions = {key: one for section in QUESTIONS.values() for key, one in section.items()}
     answers = {key: one["answer"] for key, one in questions.items() if "answer" in one}
     answers |= description.answers
-    rule = "exactly the questions of the datasheet must be answered"
+    rule = "all questions of the datasheet must be answered, and no others"
     check(answers.keys() == questions.keys(), rule, sorted(answers.keys() ^ questions.keys()))
     if csv:
         _write_csv(folder, description.columns)
@@ -89,7 +89,7 @@ def publish(folder: AnyPath, description: Description, csv: bool = False) -> Pat
 
 def check_published(folder: Path, version: str, csv: bool) -> None:
     """Refuse a folder that does not hold a published version, whole and, if asked, with `csv`."""
-    rule, found = f"{folder} must hold all of version {version}, or not be there", "another folder"
+    rule, found = f"{folder} must hold all of version {version}, or not exist", "another folder"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         told = json.loads((folder / FILES[-1]).read_text(encoding="utf-8"))
         files = {one["contentUrl"]: one["sha256"] for one in told["distribution"]}

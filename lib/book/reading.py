@@ -100,7 +100,6 @@ def exercises(notebook: NotebookNode) -> NotebookNode:
 
 @functools.cache
 def _citations() -> dict[str, str]:
-    """Return the text for each citation of a work in the bibliography, linked to its DOI."""
     texts = {}
     for key, work in parse_file(ROOT / "references.bib").entries.items():
         parts = [one.rich_prelast_names + one.rich_last_names for one in work.persons["author"]]

@@ -89,7 +89,7 @@ def number(name: str, value: float, unit: str = "", standard_error: float | None
 
 
 def _check_name(what: str, name: str) -> None:
-    rule = f"name of a recorded {what} must be like error_by_size"
+    rule = f"name of a recorded {what} must start with a-z and hold only a-z, 0-9 and _"
     check(re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None, rule, name)
 
 
@@ -119,8 +119,8 @@ def recorded(
             text = path.read_text(encoding="utf-8")
             run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
         if run["tables"].get(name) != hashlib.sha256(text.encode()).hexdigest():
-            again = f"`python -m lib record {path.parts[-3]}` again"
-            raise InputError(f"{path} is not what was recorded: {again}")
+            again = f"run `python -m lib record {path.parts[-3]}` again"
+            raise InputError(f"{path} differs from what was recorded: {again}")
         # Only empty cells are missing values: a level may be called None.
         table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
         numbers = table.apply(pd.to_numeric, errors="coerce")  # also among texts

@@ -97,7 +97,6 @@ def why_stale(run: Run, but: Collection[str] = ()) -> str | None:
 
 
 def _digests(run: Run) -> dict[str, str]:
-    """Return the digests of all that goes into a page."""
     named = {f"file of {name}": _named(value, run, {}) for name, value in run.values.items()}
     data = run.book.root / "data"
     # Recording an edition changes kept tables, which matter only to notebooks that read them.
@@ -176,7 +175,7 @@ def run_page(run: Run) -> dict[str, Any]:
                 os.replace(beside, run.failed)
             kind = getattr(error, "ename", type(error).__name__)
             said = str(getattr(error, "evalue", error)).strip().split("\n")[0]
-            said += ", perhaps since memory was short" * (kind == "DeadKernelError")
+            said += ", perhaps because memory ran out" * (kind == "DeadKernelError")
             where = f"{run.page}: cell {len(_code(reached))} of {len(_code(source.cells))}"
             raise PageFailed(f"{where}: {kind}: {said}".removesuffix(": ")) from error
         record["seconds"] = round(time.monotonic() - started, 1)
@@ -292,7 +291,7 @@ def _attempt(number: int, run: Run, of: int, asked: dict[str, str]) -> str | Non
         if _interrupted.is_set():
             raise KeyboardInterrupt
         click.echo(f"{run.page}: started, {number} of {of}", err=True)
-        rule = f"{run.page}: workers must have the folder and the versions of who asks them"
+        rule = f"{run.page}: workers need the folder and versions of the process that started them"
         check(_installed() == asked, rule, dict(_installed().items() - asked.items()))
         # Kernels inherit this. A page takes one core, because others run beside it, and threads
         # that wait for a core double the time. Nor does any number depend on how many there are.

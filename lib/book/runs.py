@@ -89,7 +89,7 @@ def sweep(
     table of the numbers, as CSV and as Parquet, and a page with a figure of them.
     """
     for name, values in grid.items():
-        check(bool(values), f"parameter {name!r} needs a value at least", values)
+        check(bool(values), f"parameter {name!r} needs at least one value", values)
     check_size(math.prod(map(len, grid.values())))
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
@@ -164,7 +164,7 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     own = {path: path.parent.resolve() == book.runs.resolve() for path in map(Path, names)}
     told = (one.name if at or one.parent == Path() else str(one) for one, at in own.items())
     names = list(dict.fromkeys(told))
-    check(len(names) > 1, "a comparison needs two runs at least", names)
+    check(len(names) > 1, "a comparison needs at least two different runs", names)
     records = find_runs(book)
     check_names("run", names, records)
     runs = [records[name] for name in names]

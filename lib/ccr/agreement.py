@@ -79,7 +79,7 @@ def convergence(
     is the formula without its last factor, and `low` and `high` are the band.
     """
     for number in (*sizes, repetitions):
-        check_count("a size, or number of repetitions,", number, least=1)
+        check_count("each size and the number of repetitions", number, least=1)
     root, leaf = world.chain.global_quantity
     pns = exact_quantities(world)["PNS"].loc[root, leaf]
     band = np.sqrt(np.array(chi2.interval(confidence, repetitions)) / repetitions)

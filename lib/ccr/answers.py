@@ -86,7 +86,7 @@ def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: AnyPath) ->
     words = dict(enumerate(ANSWERS)) | {UNPARSEABLE: ""}
     grids = list(zip(tasks.tasks, checked(tasks, answers), strict=True))
     times = max(grid.shape[1] // task.n_samples for task, grid in grids)
-    check(times == 1, "answers that are written must be one a prompt", times)
+    check(times == 1, "answers to write must be one per prompt", times)
     said = (words[answer] for task, grid in grids for answer in grid[task.asked])
     asked = zip(tasks.prompts(), said, strict=True)
     lines = ({"id": prompt["id"], "answer": answer} for prompt, answer in asked)
@@ -110,7 +110,7 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
     return matched(tasks, ((one.id, one.answer) for one in said), str(path))
 
 
-def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "one") -> list[np.ndarray]:
+def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") -> list[np.ndarray]:
     r"""Turn pairs of a prompt's id and a reply to it into answers, exactly one to every prompt.
 
     Error messages begin with `source`, such as the name of a file.
@@ -129,8 +129,8 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "one") 
     times = Counter(name for name, _ in said)
     for what, names in (
         ("missing", [name for name in ids if not times[name]]),
-        ("of no prompt", sorted(times.keys() - set(ids))),
-        ("answered again", [name for name in times if times[name] > 1]),
+        ("to unknown prompts", sorted(times.keys() - set(ids))),
+        ("answered more than once", [name for name in times if times[name] > 1]),
     ):
         if names:
             found = f"{len(names):,} {what}, the first of them {names[0]!r}"
@@ -151,7 +151,7 @@ def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:
     """
     grids = [np.asarray(grid) for grid in answers]
     n = len(tasks.tasks)
-    check(len(grids) == n, f"as `matched` makes, answers must be one grid a task, {n}", len(grids))
+    check(len(grids) == n, f"answers must be {n} grids, one per task (see `matched`)", len(grids))
     for task, grid in zip(tasks.tasks, grids, strict=True):
         shape = rows, columns = task.labels.shape
         met = grid.ndim == 2 and len(grid) == rows and grid.size > 0 and not grid.shape[1] % columns

@@ -44,13 +44,13 @@ class Chain:
     def __post_init__(self) -> None:
         # Only ordered collections: two equal sets may iterate in different orders.
         sizes = tuple(self.n_per_bcc) if hasattr(self.n_per_bcc, "__getitem__") else ()
-        check(len(sizes) > 0, "n_per_bcc must list the nodes of each component", self.n_per_bcc)
+        check(len(sizes) > 0, "n_per_bcc must list the size of each component", self.n_per_bcc)
         for size in sizes:
-            check_count("each of n_per_bcc", size, least=2)
+            check_count("each entry of n_per_bcc", size, least=2)
         kinds = self.bcc_types
         several = tuple(kinds) if hasattr(kinds, "__getitem__") else ()
         kinds = (kinds,) * len(sizes) if isinstance(kinds, str) else several
-        one_each = f"bcc_types must have one kind a component, {len(sizes)}"
+        one_each = f"bcc_types must have one kind per component, {len(sizes)}"
         check(len(kinds) == len(sizes), one_each, len(kinds))
         check_names("bcc_types: kind", kinds, KINDS)
         object.__setattr__(self, "n_per_bcc", tuple(map(int, sizes)))

@@ -93,7 +93,7 @@ def from_log(path: AnyPath) -> tuple[Tasks, list[np.ndarray]]:
     said = {n + 1: list[tuple[str, str]]() for n in range(found.eval.config.epochs or 1)}
     for sample in found.samples or []:
         if sample.input != asked.get(sample.id, sample.input):
-            raise InputError(f"{path} asked something else as prompt {sample.id!r}")
+            raise InputError(f"{path}: prompt {sample.id!r} differs from the generated one")
         if not sample.error:
             said[sample.epoch].append((str(sample.id), sample.output.completion))
     answers = [matched(tasks, words, str(path)) for words in said.values()]

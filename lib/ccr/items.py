@@ -48,7 +48,7 @@ def item(
     one_sample = {"n_samples": 1, "first_task": index, "n_jobs": 1}
     tasks = generate(theme, [nodes] * components, **one_sample, **setting)
     story, prompts = tasks.tasks[0].story, list(tasks.prompts())
-    check(len(prompts) > 0, f"of item {index}, the setting must leave a prompt", setting)
+    check(len(prompts) > 0, f"the setting must leave at least one prompt of item {index}", setting)
     draw = Draw(story.seed, f"{story.name}, item")
     for key in ("answer", "kind"):
         chosen = draw.one(sorted({prompt.get(key) for prompt in prompts}))

@@ -78,7 +78,6 @@ def extremes(values: pd.Series, digits: int | str = ".2g", unit: str = "") -> st
 
 
 def _stacked(shares: pd.DataFrame, title: str, unit: str) -> Figure:
-    """Draw one stacked bar for each row of the table, with one part for each column."""
     table = shares.mul(100).melt(ignore_index=False, var_name="series").rename_axis("row")
     return bars(table.reset_index(), "row", title, unit, stacked=True, xlim=(0, 100))
 

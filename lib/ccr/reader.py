@@ -64,7 +64,7 @@ def read(context: str, question: str, theme: str | Theme | None = None) -> int:
     theme, asked = _question(question, known)
     rules = _rules(theme, context.partition("\n\n")[0])
     found = _answers(rules, _facts(theme, context), asked)
-    check(len(found) > 0, "the context must allow what is known", question)
+    check(len(found) > 0, "the context must not contradict what is known", question)
     return 2 if len(found) == 2 else int(found.pop())
 
 
@@ -85,7 +85,7 @@ def _holds(rules: Rules, facts: Facts, claim: Claim) -> bool | None:
     """Say whether a claim about a clause holds after what is done, or None if that is open."""
     done, asked, value = claim
     for clause in (asked, *done):
-        check(clause in rules, "the context must rule what is asked or set", clause)
+        check(clause in rules, "the context must have a rule for what is asked or set", clause)
     truth = dict(facts)
     for clause, (joined, conditions) in rules.items():
         truth[clause] = done.get(clause)
@@ -123,7 +123,7 @@ def _claims(theme: Theme, told: dict[str, str]) -> Question:
     ends = [one for one in (("done", "asked"), ("other", "without")) if one[0] in told]
     claims = [(_done(theme, told[done]), *_said(theme, told[asked])) for done, asked in ends]
     if not ends:
-        check(len(known) == 2, "what would be undone must be the second of two", told["known"])
+        check(len(known) == 2, "a question about undoing must tell two facts", told["known"])
         (first, first_value), (second, value) = known
         claims = [({first: not first_value}, second, not value)]
     return [({}, *one) for one in known], claims
@@ -158,7 +158,7 @@ def _facts(theme: Theme, context: str) -> Facts:
             with errors.told(f"theme {theme.name!r}, holds({own!r}, …)"):
                 facts[own] = theme.holds(own, context)
             decided = facts[own] is not None or not all_told
-            check(decided, "the context must decide every condition", own)
+            check(decided, "the context must say whether each condition holds", own)
     return facts
 
 
@@ -168,7 +168,7 @@ def _rules(theme: Theme, context: str) -> Rules:
     rules: Rules = {}
     for sentence in _sentences(context):
         if rule := _rule(theme, sentence):
-            check(rule[0] not in rules, "the context may not tell a rule twice", rule[0])
+            check(rule[0] not in rules, "the context must not tell a rule twice", rule[0])
             rules[rule[0]] = rule[1]
         else:
             _refuse_unknown(theme, [sentence])

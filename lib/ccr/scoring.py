@@ -145,7 +145,7 @@ class Scores:
     def __post_init__(self) -> None:
         object.__setattr__(self, "answers", checked(self.tasks, self.answers))
         untold = [task.n_untold for task in self.tasks.tasks]
-        check(len({n > 0 for n in untold}) == 1, "all tasks or none may withhold facts", untold)
+        check(len({n > 0 for n in untold}) == 1, "all tasks or none must withhold facts", untold)
         check_known("measure", self.measure, ("ATE", "PNS"))
         check(self.delta >= 0, "delta must be at least 0", self.delta)
         check(self.multiplier >= 1, "multiplier must be at least 1", self.multiplier)
@@ -253,9 +253,9 @@ class Scores:
         """
         found = []
         for task, grid in zip(self.tasks.tasks, self.answers, strict=True):
-            rule = "quantities need both prompts of every pair, and every fact told"
-            check(not task.only_changed, rule, "those that an intervention changes")
-            check(not task.n_untold, rule, f"{task.n_untold} untold")
+            rule = "quantities need both prompts of every pair, and all facts told"
+            check(not task.only_changed, rule, "only the prompts that an intervention changes")
+            check(not task.n_untold, rule, f"{task.n_untold} untold facts")
             counts = self._resamples(task)
             given = grid.reshape(len(grid), -1, task.n_samples)
             yes = np.where(given == UNPARSEABLE, ~task.labels[:, None], given == 1)

@@ -55,7 +55,7 @@ class Story:
         """The nodes as they appear in this story."""
         n = self.world.chain.n_nodes
         nodes = self.theme.nodes(n, Draw(self.seed, f"{self.name}, nodes"))
-        check(len(nodes) == n, f"theme {self.theme.name!r} must tell each of {n} nodes", len(nodes))
+        check(len(nodes) == n, f"theme {self.theme.name!r} must return {n} nodes", len(nodes))
         return nodes
 
     @property
@@ -124,7 +124,7 @@ class Story:
         """
         (effect, value, actions), *more = question.claims
         told = value and not more and not any(known.actions for known in question.given)
-        rule = "a question in words must claim that one node is true"
+        rule = "a question must claim that one node is true, and its `given` must have no actions"
         check(question.kind in FORMS or bool(told), rule, question)
         asked = self.nodes[effect].question
         if question.kind in FORMS:

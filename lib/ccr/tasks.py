@@ -103,8 +103,8 @@ class Task:
     @cached_property
     def keys(self) -> np.ndarray:
         """The cause and value that each question sets (-1 if factual), and its effect."""
-        rule = "every fact must be told for tables of causes and effects, not for `prompts`"
-        check(self.n_untold == 0, rule, f"{self.n_untold} untold")
+        rule = "tables of causes and effects need all facts told; `prompts` do not"
+        check(self.n_untold == 0, rule, f"{self.n_untold} untold facts")
         claims = [one.claims[0] for one in self.asks]
         return np.array([(*(do or [(-1, -1)])[0], effect) for effect, _, do in claims])
 
@@ -172,7 +172,7 @@ class Task:
 
     def anatomy(self, sample: int = 0) -> pd.DataFrame:
         """Return every sentence of a prompt with its `part` (context or sample) and its `role`."""
-        rule = f"sample must lie between 0 and {self.n_samples - 1}"
+        rule = f"sample must be a whole number from 0 to {self.n_samples - 1}"
         check(is_count(sample, 0) and sample < self.n_samples, rule, sample)
         rows = [("context", role, text) for role, text in self.story.rules]
         noise = self.told[:, sample]
@@ -188,7 +188,6 @@ class Task:
         return self.story.program(self.asks[question], self.told[:, sample])
 
     def _drawn(self, what: str, terms: int) -> np.ndarray:
-        """Draw uniforms for all samples, shape (terms, samples)."""
         name = f"{self.story.name}, {what}"
         return uniforms(self.story.seed, name, n=self.n_samples, terms=terms)
 
@@ -325,7 +324,7 @@ class Tasks:
     name: str = "ccr"
 
     def __post_init__(self) -> None:
-        check(len(self.tasks) > 0, "a set must hold a task", self.tasks)
+        check(len(self.tasks) > 0, "a set must hold at least one task", self.tasks)
         # Prompts are named, and tables joined, by the number of a task.
         check_once("number of a task", (task.number for task in self.tasks))
 
@@ -450,14 +449,14 @@ class Setting:
             check(found in (True, False), f"{name} must be True or False", found)
         chances = self.probabilities if np.ndim(self.probabilities) == 1 else []
         met = len(chances) > 0 and all(is_number(p) and 0 < p < 1 for p in chances)
-        check(met, "probabilities must list numbers between 0 and 1", self.probabilities)
+        check(met, "probabilities must list numbers above 0 and below 1", self.probabilities)
         check_share("withheld", self.withheld)
-        rule = f"withheld must leave at most {MOST_UNTOLD} facts untold: each may double the worlds"
+        rule = f"withheld must leave at most {MOST_UNTOLD} facts untold, as each doubles the work"
         check(self.n_untold <= MOST_UNTOLD, rule, self.n_untold)
         met = is_number(self.unknown) and 0 <= self.unknown <= 1 and self.withheld > 0
-        rule = "unknown must lie between 0 and 1, and withheld be above 0"
+        rule = "unknown must lie between 0 and 1, and needs withheld above 0"
         check(met or self.unknown is None, rule, self.unknown)
-        rule = "with only_changed, which keeps what can be inferred, unknown must be 0"
+        rule = "unknown must be 0 or None with only_changed, which keeps what can be inferred"
         check(not (self.only_changed and self.unknown), rule, self.unknown)
 
     @property

@@ -74,7 +74,7 @@ class Draw:
         for parts in (2, 3):
             if n > len(names):
                 names += ["-".join(name) for name in itertools.permutations(FRIENDS, parts)]
-        check(n <= len(names), f"a story has names for {len(names):,} people", n)
+        check(n <= len(names), f"a story must have at most {len(names):,} people", n)
         return self.some(names, n)
 
 
@@ -169,7 +169,7 @@ def understood(pattern: str, own: str) -> re.Match[str]:
 def only(pattern: str, text: str) -> re.Match[str] | None:
     """Return the only match of a fact's pattern, or None; refuse a fact that is told twice."""
     found = list(itertools.islice(re.finditer(pattern, text), 2))
-    check(len(found) < 2, "a fact may not be told twice", [place[0] for place in found])
+    check(len(found) < 2, "a fact must not be told twice", [place[0] for place in found])
     return found[0] if found else None
 
 
@@ -185,7 +185,7 @@ def themes() -> dict[str, Theme]:
     found: dict[str, Theme] = {}
     for name in sorted(module.name for module in pkgutil.iter_modules(folders)):
         theme: Any = getattr(pkgutil.resolve_name(f"lib.ccr.themes.{name}"), "THEME", None)
-        rule = f"THEME of lib/ccr/themes/{name}.py must be a theme of the name {name!r}"
+        rule = f"THEME of lib/ccr/themes/{name}.py must be a theme with the name {name!r}"
         check(isinstance(theme, Theme) and theme.name == name, rule, theme)
         found[name] = theme
     return found
@@ -194,7 +194,7 @@ def themes() -> dict[str, Theme]:
 def find_theme(name: str | Theme) -> Theme:
     """Return the theme of this name, or the given theme itself if it states all that it needs."""
     if not isinstance(name, Theme):
-        check(not isinstance(name, type), "a theme is an object, not its class", name)
+        check(not isinstance(name, type), "a theme must be an object, not a class", name)
         check_known("theme", name, themes())
         return themes()[name]
     needed = ("name", "openings", "closing")
@@ -203,8 +203,8 @@ def find_theme(name: str | Theme) -> Theme:
     check(len(stated) == len(needed), rule, stated)
     for attribute in ("openings", "clauses", "sentences"):
         listed = getattr(name, attribute)
-        rule = f"{attribute} of theme {name.name!r} must be a tuple: (…,) with a comma, if of one"
+        rule = f"{attribute} of theme {name.name!r} must be a tuple; one entry needs a comma, (…,)"
         check(not isinstance(listed, str), rule, listed)
     for clause in name.clauses:
-        check(len(clause) == 3, f"each of the clauses of theme {name.name!r} must be three", clause)
+        check(len(clause) == 3, f"clauses of theme {name.name!r} must have 3 texts each", clause)
     return name

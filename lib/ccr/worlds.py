@@ -39,11 +39,11 @@ class World:
     def __post_init__(self) -> None:
         for name, kind in (("operators", str), ("probabilities", float)):
             each, n = tuple(map(kind, getattr(self, name))), self.chain.n_nodes
-            check(len(each) == n, f"{name} must be one a node, {n}", len(each))
+            check(len(each) == n, f"{name} must be one per node, {n}", len(each))
             object.__setattr__(self, name, each)
         check_names("operator", self.operators, ("and", "or"))
         for p in self.probabilities:
-            check(0 < p < 1, "a probability of noise must lie between 0 and 1", p)
+            check(0 < p < 1, "each of probabilities must be above 0 and below 1", p)
 
     def noise(self, seed: int, name: str, n: int) -> np.ndarray:
         """Draw the noise of `n` samples, (nodes, n); `name` distinguishes worlds with one seed."""

@@ -100,7 +100,7 @@ def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection
     taken, usual = inspect.signature(found).parameters, dict[str, Any](random_state=seed)
     if econml:
         more = [key for key in demanded(found.fit) if key not in ("self", "Y", "T", "X", *given)]
-        check(not more, f"{name} must fit covariates, treatment and outcome alone", more)
+        check(not more, f"fit of {name} must need covariates, treatment and outcome only", more)
         usual |= {"n_jobs": 1, "verbose": 0, "discrete_treatment": True}
         usual |= {key: value for key, value in DEMANDED.items() if key in demanded(found)}
     usual = {key: value for key, value in usual.items() if key in taken}

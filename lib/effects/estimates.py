@@ -31,7 +31,7 @@ from lib.workers import in_order, one_thread
 Named: TypeAlias = dict[str, Any]
 Estimators: TypeAlias = Named | Iterable[str]
 
-OF_STUDIES = "a benchmark is of a study, of studies, or of three tables"
+OF_STUDIES = "a benchmark needs a study, an iterable of studies, or three tables"
 
 
 class Estimate(NamedTuple):
@@ -99,7 +99,7 @@ def benchmark(
         # Anything that is not a study is refused in `_estimates`.
         every = (replace(one, **of_study) if isinstance(one, Study) else one for one in every)
     tables = list(benchmarks(every, made, seed=seed, **of_run))
-    check(len(tables) > 0, "a benchmark needs a study", tables)
+    check(len(tables) > 0, "a benchmark needs at least one study", tables)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -163,8 +163,8 @@ def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: An
 def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
     found = given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
     unread = of_file if found is given else ()
-    check_names("with estimators that are made, argument", unread, ["grids", "seed"])
-    check(len(found) > 0, "a benchmark needs an estimator", list(found))
+    check_names("with a dict of estimators, argument", unread, ["grids", "seed"])
+    check(len(found) > 0, "a benchmark needs at least one estimator", list(found))
     found = {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
     for name, made in found.items():
         fit: Any = getattr(made, "fit", None)
@@ -180,7 +180,6 @@ def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
 def _estimates(
     studies: Iterable[Study], estimators: Named, n_jobs: int | None, progress: bool, keep: bool
 ) -> Iterator[tuple[Study, dict[str, Estimate]]]:
-    """Yield each study with its estimates, in order."""
     at_work: collections.deque[Study] = collections.deque()
 
     def work() -> Iterator[Any]:
@@ -210,12 +209,12 @@ def _estimates(
 def _ready(name: str, estimator: Any, study: Study) -> Any:
     """Refuse a study that an estimator cannot take, and give it propensities if it needs them."""
     takes = getattr(estimator, "takes_missing", lambda: True)
-    rule = f"estimator {name!r} has no way to take missing values, which impute=True fills in"
+    rule = f"estimator {name!r} cannot take missing values; impute=True fills them in"
     check(not study.missing or takes(), rule, study.missing)
     if "probabilities" not in getattr(estimator, "get_params", dict)():
         return estimator
     if study.arm_probability is None:
-        raise InputError(f"estimator {name!r} needs the true propensities: give probabilities")
+        raise InputError(f"estimator {name!r} needs the true propensities: give `probabilities`")
     return copy.copy(estimator).set_params(probabilities=study.arm_probability)
 
 
@@ -255,7 +254,7 @@ def _estimate(name: str, given: Any, tables: _Tables) -> Estimate:
     if effects is None and not hasattr(estimator, "ate_"):
         raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
     shape = (m,) if effects is None else np.shape(effects)
-    check(shape == (m,), f"effect of {name!r} must return one number a subject, {m:,}", shape)
+    check(shape == (m,), f"effect of {name!r} must return one number per subject, {m:,}", shape)
     ate = float(estimator.ate_ if effects is None else effects.mean())
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)
     lower, upper = ate - half, ate + half

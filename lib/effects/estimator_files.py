@@ -96,7 +96,7 @@ def read_estimators(
     several = isinstance(estimators, Iterable) and not isinstance(estimators, str)
     names = list[Any](entries if estimators is None else estimators if several else [estimators])
     for name in names:
-        rule = "an estimator is a name here, in a dict one that is made"
+        rule = "estimators must be names, or a dict of names and estimators"
         check(isinstance(name, str), rule, name)
         if name not in ESTIMATORS and ":" not in name:
             check_known("estimator", name, [*entries, *ESTIMATORS, "module:Class"], 60)
@@ -157,10 +157,10 @@ def read_experiment(source: Grids = GRIDS) -> Options:
     content = _content(source)
     told = (content.get("experiment") or {}) | (content.get("selection") or {})
     folds = told.get("folds", FOLDS)
-    check(folds == FOLDS, f"selection has {FOLDS} folds, as the paper's", folds)
+    check(folds == FOLDS, f"folds of the selection must be {FOLDS}, as in the paper", folds)
     said = {SAID[key]: told[key] for key in SAID if told.get(key) is not None}
     arms = told.get("intervention0"), told.get("intervention1")
-    check(arms.count(None) != 1, "an experiment has two interventions, or says nothing", arms)
+    check(arms.count(None) != 1, "intervention0 and intervention1 must be given together", arms)
     if None not in arms:
         said["arms"] = arms
     ours = [name for name, entry in content["estimators"].items() if _is_ours(entry)]
@@ -183,7 +183,7 @@ def _content(source: Grids) -> Options:
     for section in [name for name in content if name not in (*SECTIONS, "data")]:
         warnings.warn(f"section {section!r} has no meaning here and is ignored", stacklevel=4)
     for name, entry in content["estimators"].items():
-        rule = f"estimator {name!r} must be a mapping with a key 'estimator', and text for keys"
+        rule = f"estimator {name!r} must be a mapping with text as keys, one of them 'estimator'"
         met = isinstance(entry, dict) and "estimator" in entry
         check(met and all(isinstance(key, str) for key in entry), rule, entry)
     return content
@@ -219,8 +219,8 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
         bases = grid.pop("")
         if not bases:
             base = "lr" if slot == "propensity" else "ridge"
-            rule = f"an entry names it, as in base_estimator: [{base}]"
-            raise InputError(f"there is no base estimator for its slot {slot!r}: {rule}")
+            rule = f"give one, such as base_estimator: [{base}]"
+            raise InputError(f"slot {slot!r} has no base estimator: {rule}")
         options[slot] = _search(slot, bases, grid, of_search)
     check_known("estimand", options.get("estimand", "ATT"), TILTS)
     return chosen(**options)

@@ -68,7 +68,7 @@ class EffectEstimator(BaseEstimator):
         if cls.__module__.startswith("lib."):
             name = name or cls.__name__
             same = ESTIMATORS.setdefault(name, cls).__qualname__ == cls.__qualname__
-            check(same, f"estimators of two classes must have two names: {cls.__name__}", name)
+            check(same, f"estimator class {cls.__name__} must have a name of its own", name)
 
     @classmethod
     def slots(cls) -> list[str]:
@@ -79,10 +79,10 @@ class EffectEstimator(BaseEstimator):
         """Fit to covariates (n, p), treatment (n,) of zeros and ones, and outcome (n,)."""
         data = [np.asarray(each, dtype=float) for each in (covariates, treatment, outcome)]
         found = np.unique(data[1]).tolist()
-        check(found == [0, 1], "the treatment must be of zeros and ones", found)
+        check(found == [0, 1], "the treatment must hold zeros and ones, and both of them", found)
         if "propensity" in self.slots():  # a regressor may predict anything
             base = as_search(self.get_params()["propensity"]).learner
-            check(is_classifier(base), "a propensity must be that of a classifier", base)
+            check(is_classifier(base), "the propensity must be estimated by a classifier", base)
         self._fit(*data)
         return self
 

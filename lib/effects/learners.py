@@ -87,7 +87,7 @@ def predict(model: Learner, features: Matrix) -> Vector:
 def fit(model: Learner, features: Matrix, target: Vector, weights: Vector | int = 1) -> Learner:
     """Fit a learner, and pass weights only if one of them differs from 1."""
     if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
-        raise InputError("an arm must have subjects in two folds or more: found all in one")
+        raise InputError("each arm must have subjects in at least two folds: found all in one")
     weighted = {"sample_weight": weights} if np.any(weights != 1) else {}
     return model.fit(features, target, **weighted)
 
@@ -250,7 +250,7 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
     if classes and any(len(np.unique(target[folds == fold])) < 2 for fold in used):
         raise InputError("every fold needs subjects of both arms: found a fold with one only")
     if not used:
-        check(len(settings) == 1, "settings are chosen by R² in folds whose outcome varies", used)
+        check(len(settings) == 1, "to choose settings by R², outcomes must vary in a fold", "none")
         return np.array([np.nan])
     scores, losses = np.zeros(len(settings)), np.zeros((len(settings), len(target)))
     sizes = {type(each) is RandomForestRegressor and each.n_estimators for each in settings}

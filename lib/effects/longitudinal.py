@@ -71,12 +71,12 @@ RARE = 12
 def decided(regimes: Mapping[str, Any], decisions: Sequence[int]) -> dict[str, dict[int, Any]]:
     """Return what each regime says at each step with a decision: a level, or a rule."""
     found = {}
-    rule = "a panel needs a regime and a decision"
+    rule = "a panel needs at least one regime and one decision"
     check(min(len(regimes), len(decisions)) > 0, rule, [[*regimes], [*decisions]])
     for name, said in regimes.items():
         each = isinstance(said, Sequence | np.ndarray) and not isinstance(said, str)
         plan = list(said) if each else [said] * len(decisions)
-        rule = f"regime {name!r} must be one for all decisions, or as many as there are"
+        rule = f"regime {name!r} must be a level, a rule, or a sequence of one per decision"
         check(len(plan) == len(decisions), f"{rule}, {len(decisions)}", len(plan))
         found[name] = dict(zip(decisions, plan, strict=True))
     return found
@@ -125,11 +125,11 @@ class Panel:
         past = [name.removesuffix("_prev") for name in self.adjustment if name not in today]
         named = ("subject", "t", self.treatment, self.outcome, *today, *past)
         check_names("column of the panel", named, self.table, limit=50)
-        check(self.treatment not in today, "adjustment must not hold what is decided", today)
+        check(self.treatment not in today, "adjustment must not hold the treatment itself", today)
         decisions = [*self.decisions]
         check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
         plans = decided(self.regimes, decisions)
-        rule = "a panel needs rows and an adjustment"
+        rule = "a panel needs at least one row and one column of the adjustment"
         check(min(len(self.table), len(self.adjustment)) > 0, rule, named)
         table = self.table.infer_objects()
         # Levels are those of the whole table, so each has a column also at a step that lacks it.
@@ -137,9 +137,9 @@ class Panel:
         table = table.astype(dict.fromkeys(texts, "category"))
         steps = dict(list(table.set_index("subject").groupby("t")))
         last = steps[max(steps)]
-        rule = "a panel must have every subject once at every step, in one order"
+        rule = "a panel must have every subject once at every step, in the same order"
         once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
-        check(once, rule, len(self.table))
+        check(once, rule, f"{len(self.table):,} rows")
         levels = self.table[self.treatment].astype("category").cat.categories
         states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
         for t in decisions:
@@ -192,7 +192,7 @@ class Panel:
         found = [self.table.loc[self.table["t"] == t, "propensity"] for t in self.decisions]
         chances = np.array(found).T
         wrong = chances[~((chances > 0) & (chances <= 1))].tolist()
-        check(not wrong, "propensity must be above 0, and 1 at most", wrong[:3])
+        check(not wrong, "propensity must be above 0 and at most 1", wrong[:3])
         return chances, None
 
     @cached_property
@@ -200,7 +200,7 @@ class Panel:
         """The same, estimated by scikit-learn's default logistic regressions; scores, (n, q)."""
         found, scores = [], []
         for t, x, taken in zip(self.decisions, self.states, self.taken.T, strict=True):
-            check(np.ptp(taken) > 0, f"two levels or more must be taken at step {t}", 1)
+            check(np.ptp(taken) > 0, f"at least two levels must be taken at step {t}", 1)
             model = LogisticRegression(max_iter=1_000).fit(x[:, 1:], taken)
             each, here = model.predict_proba(x[:, 1:]), model.classes_ == taken[:, None]
             found.append(each[here])
@@ -212,7 +212,7 @@ def _numbers(frame: pd.DataFrame) -> np.ndarray:
     """Return ones, and standardised columns of the numbers and of all levels but the first."""
     x = pd.get_dummies(frame, drop_first=True, dtype=float).to_numpy(float)
     x = x if x.shape[1] else np.zeros((len(x), 1))  # a single level leaves no column
-    check(np.isfinite(x).all(), "what decisions depend on must be finite", [*frame])
+    check(np.isfinite(x).all(), "columns of the adjustment must be finite", [*frame])
     return np.column_stack([np.ones(len(x)), StandardScaler().fit_transform(x)])
 
 
@@ -243,7 +243,7 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
     """
     of_taken, scores = getattr(panel, chances)
     weights = panel.followed(regime).all(axis=1) / of_taken.prod(axis=1)
-    check(weights.any(), f"regime {regime!r} must be followed by somebody", 0)
+    check(weights.any(), f"regime {regime!r} must be followed by somebody at all decisions", 0)
     weights = np.minimum(weights, np.quantile(weights[weights > 0], kept))
     value = np.average(panel.outcomes, weights=weights)
     return value, _without(scores, weights * (panel.outcomes - value) / weights.mean())
@@ -371,7 +371,7 @@ def marked(
     rows, entrants = [], list(entrants)
     check_names("entrant", entrants, ENTRANTS)
     for k, panel in enumerate(panels):  # one at a time in memory
-        check_names("regime with a true gain", [*panel.regimes][1:], truth.keys())
+        check_names("true gain of regime", [*panel.regimes][1:], truth.keys())
         with one_thread():
             found = {name: ENTRANTS[name](panel) for name in entrants}
         for name, gains in found.items():

@@ -84,8 +84,8 @@ def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
 def agreements(table: pd.DataFrame) -> Figure:
     """Draw how far rankings of estimators agree, a row per world, with 95 % intervals.
 
-    The columns are a world's agreement with itself, with one of the worlds, and what is expected
-    at most. The column `error of NAME` holds the standard errors of the column NAME.
+    Columns are the agreement with itself, with one world, and what is expected at most, then their
+    standard errors, as `error of with itself`.
     """
     errors = table.filter(like="error of ")
     values = table.drop(columns=errors).rename_axis("world")

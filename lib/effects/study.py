@@ -181,7 +181,7 @@ class Study:
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
         truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
-        rule = "truth must have one effect a test subject"
+        rule = "truth must have one effect per test subject"
         shape = (m,) if truth is None else np.shape(truth)
         check(shape == (m,), f"{rule}, {m:,}", shape)
         if isinstance(truth, pd.Series):
@@ -197,13 +197,13 @@ class Study:
         encoded = [_encoded(both[k], len(rows), m, declared[k], self.impute) for k in names]
         covariates, absent = pd.concat(encoded, axis=1), both[: len(rows) + m].isna().sum()
         twice = covariates.columns[covariates.columns.duplicated()].tolist()
-        check(not twice, "covariates must not be encoded under one name", twice)
+        check(not twice, "encoded covariates must have different names", twice)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
         seen, tested = covariates[: len(rows)], covariates[len(rows) :][:m].reset_index(drop=True)
         outcomes = rows[self.outcome].to_numpy(dtype=float)
         worlds = [table[self.outcome].to_numpy(dtype=float) for table in (control, treated)]
         groups = control[self.group].to_numpy() if self.group in control else None
-        rule = f"column {self.group!r} must tell the group of a test subject at least"
+        rule = f"column {self.group!r} must tell the group of at least one test subject"
         check(groups is None or not pd.isna(groups).all(), rule, "none")
         effects = None if truth is None else np.asarray(truth, dtype=float)
         check_finite("true effects", np.empty(0) if effects is None else effects)
@@ -241,7 +241,7 @@ class Study:
         rule = "the adjustment set must be a sequence, and name at least one covariate"
         check(hasattr(chosen, "__getitem__") and len(chosen) > 0, rule, chosen)
         adjusted = [name for name in chosen if name in (self.treatment, self.outcome)]
-        check(not adjusted, "the adjustment set must not hold what it adjusts", adjusted)
+        check(not adjusted, "adjustment must not hold the treatment or the outcome", adjusted)
         return list(chosen)
 
     def _rows_in_arms(self) -> np.ndarray:
@@ -260,7 +260,7 @@ class Study:
             return None
         both = _probabilities("probabilities", self.probabilities, self.arms, self.observational)
         taken: Vector = np.where(arm == 1, both[used, 1], both[used, 0])
-        check(bool((taken > 0).all()), "probabilities must be above 0 of what was taken", 0.0)
+        check(bool((taken > 0).all()), "probability of the arm that was taken must be above 0", 0.0)
         return taken
 
 
@@ -281,7 +281,7 @@ def read_study(
     Study(drug: old or new → pain; 3 seen in the arms, 3 test subjects)
     """
     given: dict[str, Any] = dict(zip(TABLES, (observational, control, treated), strict=True))
-    rule = "a study is of one table or three, and all else goes by name, as estimators=['aipw']"
+    rule = "a study needs one table or three; name other arguments, as in estimators=['aipw']"
     check((control is None) == (treated is None), rule, 2)
     if control is None:
         path = Path(observational) if isinstance(observational, str | os.PathLike) else None
@@ -325,12 +325,12 @@ def _probabilities(
     which: str, table: pd.DataFrame, arms: tuple[str, str], whose: pd.DataFrame
 ) -> Matrix:
     check_names(f"{which} column", arms, table)
-    rule = f"{which} must have one row a subject"
+    rule = f"{which} must have one row per subject"
     check(len(table) == len(whose), f"{rule}, {len(whose):,}", len(table))
     _check_order(rule, table.index, whose.index)
     both: Matrix = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
-    check(not wrong, f"{which} must be within 0 and 1", wrong[:3])
+    check(not wrong, f"{which} must lie between 0 and 1", wrong[:3])
     above = both[both.sum(axis=1) > 1.015].tolist()  # two rounded to per cent may sum to 1.01
     check(not above, f"{which} of both arms must sum to at most 1", above[:3])
     return both
@@ -363,7 +363,7 @@ def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: s
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
-    rule, sizes = "control and treated must be the same subjects", [len(control), len(treated)]
+    rule, sizes = "control and treated must hold the same subjects", [len(control), len(treated)]
     check(sizes[0] == sizes[1], f"{rule}, row by row", sizes)
     control, treated = (table.reset_index(drop=True) for table in (control, treated))
     differ = (control.ne(treated) & ~(control.isna() & treated.isna())).sum()
@@ -377,7 +377,7 @@ def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
     varied = pd.concat([control, treated]).nunique().gt(1)  # a constant column says nothing
     if 2 * len(differ) > varied.sum() or rows[0] == rows[1]:
         raise InputError(f"{rule} in the same order: {found}")
-    warnings.warn(f"control and treated differ, the control's values count: {found}", stacklevel=5)
+    warnings.warn(f"control and treated differ; control's values are used: {found}", stacklevel=5)
 
 
 def _is_categorical(column: pd.Series, declared: bool) -> bool:
@@ -385,14 +385,14 @@ def _is_categorical(column: pd.Series, declared: bool) -> bool:
     name, kind = column.name, pd.api.types.infer_dtype(column)
     if kind not in KINDS:
         found = sorted({type(value).__name__ for value in column.dropna()})
-        rule = "must hold numbers, or text, or truth values, the same in all tables"
+        rule = "must hold only numbers, only text or only truth values, alike in all tables"
         raise InputError(f"covariate {name!r} {rule}: found {', '.join(found)}")
     if kind == "string":
         levels = pd.Series(column.unique())
         _check_spelling(levels.dropna().rename(name))
         strange = levels[pd.to_numeric(levels, errors="coerce").isna() & levels.notna()].tolist()
         unclear = not declared and 0 < 2 * len(strange) < levels.count()
-        rule = f"text {name!r} must be a pandas Categorical if most levels are numbers"
+        rule = f"text {name!r} must be a pandas Categorical if most levels, not all, are numbers"
         check(not unclear, rule, strange[:3])
     return declared or kind in ("boolean", "string", "empty")
 
@@ -405,8 +405,7 @@ def _check_spelling(column: pd.Series) -> None:
         with contextlib.suppress(ValueError):
             said = float(said)
         other = known.setdefault(said, level)
-        rule = f"column {column.name!r} must spell a level in one way"
-        check(other == level, rule, [other, level])
+        check(other == level, f"column {column.name!r} must spell each level alike", [other, level])
 
 
 def _encoded(column: pd.Series, n: int, m: int, declared: bool, impute: bool) -> pd.DataFrame:
@@ -438,5 +437,5 @@ def _warn_of_unseen(levels: pd.Series, seen: int, tested: int) -> None:
     for level, count in levels.value_counts().items():
         if (tested / (seen + tested)) ** count < 1e-6:
             found = f"{count:,} of {tested:,} test subjects have {level!r}"
-            rule = f"covariate {levels.name!r}: {found}, and nobody of the seen in the arms"
+            rule = f"covariate {levels.name!r}: {found}, which no observed subject in the arms has"
             warnings.warn(rule, stacklevel=7)

@@ -51,7 +51,7 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     the largest; and the mean `coverage` and `width`. In a tie, all are best.
     """
     n_studies = len(table["study"].unique())
-    check(n_studies > 1, "a summary is of two studies or more", n_studies)
+    check(n_studies > 1, "a summary needs at least two studies", n_studies)
     known = "R², truth" if (table["metric"] == "R², truth").any() else "R²"
     table = table[table["metric"].isin(["error", "coverage", "width", known])].copy()
     missed = table["value"].abs().where(table["metric"] == "error", -table["value"])
@@ -104,14 +104,13 @@ def rank_agreement(
     make the worlds alike, though an error of the truth that all studies share can. The diagonal
     says how far a ranking agrees with itself. Two worlds with the same true ranking are expected to
     agree by about the geometric mean of their entries on the diagonal (Spearman 1904).
-    The `table` has columns `world`, `study`, `estimator` and `error`, for the same estimators and
-    studies in every world. Beside the agreements, their standard errors are returned, by the
-    jackknife: each study in turn is left out of its half. They are rather too large than too small
-    [3]_, and missing where there are fewer than four studies.
+    The second table holds standard errors by the jackknife, which leaves each study in turn out of
+    its half: on average too large [3]_, and missing for fewer than four studies. The `table` has
+    columns `world`, `study`, `estimator` and `error`, for the same ones in every world.
     """
     squares, worlds, _ = _squares(table)
     n, rng = squares.shape[1], np.random.default_rng(seed)
-    check(n > 1, "halves need two studies or more", n)
+    check(n > 1, "rank agreement needs at least two studies", n)
     found, without = np.zeros((len(worlds),) * 2), np.zeros((n, len(worlds), len(worlds)))
     for _ in range(splits):
         halves = np.array_split(rng.permutation(n), 2)
@@ -151,7 +150,7 @@ def _squares(table: pd.DataFrame) -> tuple[np.ndarray, pd.Index, pd.Index]:
     worlds, studies = (pd.Index(table[name].unique(), name=name) for name in ("world", "study"))
     wide = wide.reindex(pd.MultiIndex.from_product([worlds, studies]))
     rule = "every world must have every study and estimator"
-    check(wide.notna().all(axis=None), rule, len(table))
+    check(wide.notna().all(axis=None), rule, f"{len(table):,} rows")
     shape = len(worlds), len(studies), wide.shape[1]
     return wide.to_numpy().reshape(shape) ** 2, worlds, wide.columns
 

@@ -34,7 +34,7 @@ def three_ways(study: Study) -> pd.DataFrame:
     """
     n, incomes, treated = len(study.arm), study.outcomes, study.arm == 1
     m = len(study.difference)
-    check(m == n, "the test subjects must be the seen ones", [m, n])
+    check(m == n, "the test subjects must be the observed subjects", [m, n])
     weights, arms = 1 / needed("probabilities", study.arm_probability), (~treated, treated)
     means = [np.full(n, np.average(incomes[arm], weights=weights[arm])) for arm in arms]
     models = [Ridge().fit(study.covariates[arm], incomes[arm]) for arm in arms]

@@ -56,7 +56,7 @@ def beside_the_paper(
     """
     check_known("table of the paper", table_of_paper, TABLES_OF_PAPER)
     once = not table.duplicated(["estimator", "metric"]).any()
-    check(once, "a table of the paper must be of one study", "more")
+    check(once, "a table of the paper must show a single study", "several")
     columns, estimators = {}, table["estimator"].unique()
     runs = {"ours": table, "paper": published_metrics(adjustment)}
     for metric in TABLES_OF_PAPER[table_of_paper]:

@@ -96,9 +96,9 @@ def draw_study(
     check_count("horizon", horizon, least=TREATED_STEP + 1)
     if isinstance(adjustment, str):
         check_known("adjustment", adjustment, ADJUSTMENT_SETS)
-    rule = "the simulator must have studies and income; of others, make a lib.effects.Study"
+    rule = "the simulator must have studies and income; for others, use lib.effects.Study"
     check({"studies", "income"} <= {*simulator.kinds_}, rule, [*simulator.kinds_])
-    rule = "truth_seed must not be that of the test subjects"  # or a future would be their own
+    rule = "truth_seed must not be the seed of the test subjects"  # or a future would be their own
     check(not repeats or truth_seed != test_seed, rule, truth_seed)
     seen = _seen(simulator, n, horizon, seed, lottery)
     done = _done(simulator, n_test, horizon, test_seed, arms, repeats, truth_seed, lottery)
@@ -115,14 +115,14 @@ def draw_studies(
     """
     simulators = [simulators] if isinstance(simulators, Simulator) else list(simulators)
     met = len(simulators) > 0 and all(isinstance(one, Simulator) for one in simulators)
-    check(met, "studies need simulators", simulators[:3])
-    check(isinstance(seeds, Iterable), "studies need seeds, as range(3)", seeds)
+    check(met, "simulators must be one Simulator or several", simulators[:3])
+    check(isinstance(seeds, Iterable), "seeds must be an iterable, such as range(3)", seeds)
     options, firsts = OF_TEST_SUBJECTS | options, dict[Simulator, DrawnStudy]()
     taken = set[tuple[Simulator, int]]()  # one study twice would pass for two draws
     for simulator, seed in zip(itertools.cycle(simulators), seeds, strict=False):
         of_others = seed not in (options["test_seed"], options["truth_seed"])
-        check(of_others, "the seed of a study must not be that of its test subjects", seed)
-        check((simulator, seed) not in taken, "studies of a simulator must differ in seed", seed)
+        check(of_others, "the seed of a study must differ from test_seed and truth_seed", seed)
+        check((simulator, seed) not in taken, "studies of one simulator need different seeds", seed)
         taken.add((simulator, seed))
         if simulator not in firsts:
             firsts[simulator] = draw_study(simulator, n, seed=seed, **options)

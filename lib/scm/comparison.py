@@ -18,7 +18,7 @@ def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     _check_same_rows(world, other)
     ours, theirs = (frame.drop(columns=["subject", "t"]) for frame in (world, other))
     found = list(ours), list(theirs)
-    check(found[0] == found[1], "worlds are compared on the same variables", found)
+    check(found[0] == found[1], "worlds must have the same variables in the same order", found)
     # Compared as objects, because categoricals can be compared only if their levels agree.
     differs = ours.astype(object).ne(theirs.astype(object).to_numpy())
     return differs.groupby(world["t"]).mean().T
@@ -75,7 +75,7 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
        two or more correlated receiver operating characteristic curves. Biometrics 44(3).
     """
     found = sorted(one), sorted(other)
-    check(found[0] == found[1], "tables are compared on the same variables", found)
+    check(found[0] == found[1], "tables must have the same variables", found)
     both = pd.concat([one, other], ignore_index=True)
     for name in both.select_dtypes(exclude="number"):
         # Levels become text, because the trees do not accept truth values.
@@ -94,5 +94,5 @@ def _check_same_rows(world: pd.DataFrame, other: pd.DataFrame) -> None:
     rows = [frame[["subject", "t"]] for frame in (world, other)]
     if not np.array_equal(*rows):
         sizes = " and ".join(" × ".join(map(str, frame.nunique())) for frame in rows)
-        rule = "worlds are compared subject by subject and step by step"
+        rule = "worlds must have the same subjects and steps, row by row"
         raise InputError(f"{rule}: found subjects × steps {sizes}")

@@ -86,18 +86,18 @@ class World:
             self.subjects = _subjects(start["subject"])
         begins = np.unique(0 if start is None else start.get("t", 0)).tolist()
         met = len(begins) == 1 and is_count(begins[0], least=0) and begins[0] < horizon
-        check(met, f"start must be of one step, below the horizon, {horizon}", begins)
+        check(met, f"start must hold one step, below the horizon of {horizon}", begins)
         self.steps = range(begins[0], horizon)
         #: What is done: a rule, or a column with one value for all subjects or one for each.
         self.actions: dict[tuple[str, int], Column | Callable[..., Any]] = {}
         do = {} if do is None else do
-        check(isinstance(do, Mapping), "do must map variables to what is done", do)
+        check(isinstance(do, Mapping), "do must be a mapping from variables to actions", do)
         for variable, what in do.items():
             check_known("do: variable", variable, kinds, limit=50)
             by_step = what if isinstance(what, Mapping) else {self.steps: what}
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
-                    rule = f"do: {variable!r} may be set once at each step"
+                    rule = f"do: {variable!r} may be set only once at each step"
                     check((variable, step) not in self.actions, rule, step)
                     self._act(variable, step, action)
         # Starting states are an intervention on every variable at the first step.
@@ -105,7 +105,7 @@ class World:
         for variable, column in given.items():
             place = (variable, self.steps.start)
             if place in self.actions:
-                rule = "the states at that step are given by start"
+                rule = "start already gives the states at that step"
                 raise InputError(f"do: {variable!r} at step {place[1]}: {rule}")
             self.actions[place] = column
 
@@ -143,7 +143,7 @@ class World:
                 given = action(today, past, *([noise[0]] if takes_noise else []))
             except KeyError as error:
                 known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
-                reads = f"{place} reads {error.args[0]!r}, which is not known by then"
+                reads = f"{place} reads {error.args[0]!r}, which is not yet known"
                 raise InputError(f"{reads}: {known}") from error
         if isinstance(given, pd.Series):  # matched by subject if it names them, else by position
             named = given.index.sort_values().equals(index.sort_values())
@@ -153,11 +153,11 @@ class World:
     def _act(self, variable: str, step: Any, action: Any) -> None:
         levels, place = self.kinds[variable], f"do: {variable!r} at step {step}"
         met = step in self.steps and not isinstance(step, bool)
-        check(met, f"{place}: the steps simulated are {self.steps[0]} to {self.steps[-1]}", step)
-        rule = f"{place}: a mapping is not done; a distribution is a StochasticPolicy"
+        check(met, f"{place}: step must be a number from {self.steps[0]} to {self.steps[-1]}", step)
+        rule = f"{place}: the value must not be a mapping; use StochasticPolicy for a distribution"
         check(not isinstance(action, Mapping), rule, action)
         if isinstance(action, StochasticPolicy):
-            rule = f"{place}: a StochasticPolicy needs levels, and numbers a rule with noise"
+            rule = f"{place}: a StochasticPolicy is for levels; for numbers, use a rule with noise"
             check(levels is not None, rule, "numbers")
             if isinstance(action.probabilities, Mapping):
                 as_column(list(action.probabilities), levels, place)
@@ -178,8 +178,7 @@ class World:
 
 
 def _subjects(given: pd.Series) -> np.ndarray:
-    """Return the numbers of subjects; refuse fractional, negative and repeated ones."""
     numbers = as_column(given, None, "start: column 'subject'")
     wrong = numbers[(numbers < 0) | (numbers % 1 != 0) | pd.Series(numbers).duplicated()]
-    check(len(wrong) == 0, "start: subjects must be whole numbers, each once", wrong[:1].tolist())
+    check(len(wrong) == 0, "start: subjects must be unique whole numbers ≥ 0", wrong[:1].tolist())
     return np.asarray(numbers, dtype=int)

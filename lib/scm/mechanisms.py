@@ -51,9 +51,9 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 def _ordered(bounds: tuple[float, float], given: ValidationInfo) -> tuple[float, float]:
     low, high = bounds
     if not low < high:  # NaN is refused, too
-        raise ValueError("the lower bound must be below the upper")
+        raise ValueError("the lower bound must be below the upper bound")
     if given.data.get("round_result") and np.ceil(low) > high:
-        raise ValueError("there must be a whole number within the bounds to round to")
+        raise ValueError("with round_result, a whole number must lie within the bounds")
     return bounds
 
 
@@ -75,7 +75,7 @@ class Parents(dict[str, Any]):
 
 def as_column(values: Any, levels: Levels, place: str, n: int | None = None) -> Any:
     """Return values (`n` of them, if given) as a column of kind `levels`; errors name `place`."""
-    rule = f"{place}: one value a subject is needed"
+    rule = f"{place}: one value per subject is needed"
     check(np.ndim(values) == 1, f"{rule}, in one dimension", np.shape(values))
     check(n is None or len(values) == n, f"{rule}, {n}", len(values))
     if levels is not None:
@@ -225,7 +225,7 @@ class Mechanism(ABC):
         wanted = kind if isinstance(kind, str) else described(kind)
         found = "no such column in the table" if values is None else described(values)
         if wanted not in (found, found.split()[0]):
-            raise self.refusal(f"{type(self).__name__} is fitted to {wanted}, found {found}")
+            raise self.refusal(f"{type(self).__name__} must be fitted to {wanted}, found {found}")
         return values
 
 
@@ -272,7 +272,7 @@ class CategoricalMechanism(Mechanism):
     def fit_quality(self, parents: Parents, values: pd.Categorical) -> tuple[str, float] | None:
         """Return the in-sample AUC of a fitted classifier."""
         if absent := sorted(set(values.categories).difference(values)):
-            raise self.refusal(f"its AUC needs every level in the table, {absent[0]!r} is missing")
+            raise self.refusal(f"the AUC needs every level in the table, {absent[0]!r} is missing")
         stated = self.probabilities(parents)
         stated = stated[:, 1] if stated.shape[1] == 2 else stated
         return "AUC", float(roc_auc_score(values.codes, stated, multi_class="ovr"))
@@ -749,7 +749,7 @@ class NegativeBinomialSampler(FittedMechanism, NumericMechanism):
 
     def _check_counts(self, wrong: np.ndarray) -> None:
         if len(wrong):
-            rule = f"{type(self).__name__} needs counts, up to {MOST_COUNTS:g}"
+            rule = f"{type(self).__name__} needs counts from 0 to {MOST_COUNTS:g}"
             raise self.refusal(f"{rule}, found {wrong[0]:g}")
 
     def fit_quality(self, parents: Parents, values: Column) -> tuple[str, float]:

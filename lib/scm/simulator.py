@@ -114,7 +114,7 @@ class Simulator(BaseEstimator):
                 causes = model.variables[name].seq_parents_curr
                 later = self.transition_[name] = fitted(model.transition(name, initial), causes)
                 kind, found = described(initial.levels_), described(later.levels_)
-                rule = f"variable {name!r} must stay at later steps what it is at step 0, {kind}"
+                rule = f"variable {name!r} must keep the kind that it has at step 0, {kind}"
                 check(found == kind or isinstance(later, KeepPrevious), rule, found)
         return self
 
@@ -138,8 +138,8 @@ class Simulator(BaseEstimator):
             kind = described(self.kinds_[cause])
             found = described(self.table_kinds_[cause]) if cause in columns else "no such column"
             reader = f"variable {mechanism.variable!r}: {type(mechanism).__name__}"
-            rule = f"{reader} learns from parent {cause!r}, in the model {kind}"
-            check(found == kind, f"{rule}, in the table", found)
+            rule = f"{reader} learns from parent {cause!r}, which is {kind} in the model"
+            check(found == kind, f"{rule} and must be so in the table", found)
         return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
     def sample(
@@ -214,7 +214,7 @@ class Simulator(BaseEstimator):
         now, before = world.loc[world["t"] == t], world.loc[world["t"] == t - 1]
         if now.empty or (t > 0 and not now["subject"].array.equals(before["subject"].array)):
             rule = f"the world must have every subject at step {t} and the one before"
-            raise InputError(f"{rule}, in one order")
+            raise InputError(f"{rule}, in the same order")
         states = [columns_of(frame, self.kinds_, "the world: column") for frame in (now, before)]
         matrix = mechanism.stated(self._parents(variable, t, *states))
         return pd.DataFrame(

@@ -144,8 +144,8 @@ class Specification:
 
     def _variable(self, name: str, entry: Mapping[str, Any]) -> Variable:
         where = f"{self.source}: variable {name!r}"
-        check(isinstance(name, str), f"{where} needs text for a name, in YAML in quotes", name)
-        rule = f"{where} needs another name, samples have columns 'subject' and 't' already"
+        check(isinstance(name, str), f"{where} must have text as its name, in YAML in quotes", name)
+        rule = f"{where} needs another name; samples already have columns 'subject' and 't'"
         check(name not in ("subject", "t"), rule, name)
         check(isinstance(entry, Mapping), f"{where} must be a mapping of keys", entry)
         entry = _with_meaning(entry, "variable", where)
@@ -204,5 +204,5 @@ class Specification:
 def _with_meaning(entry: Mapping[str, Any], kind: str, where: str) -> dict[str, Any]:
     for key in entry:
         if key in WITHOUT_MEANING[kind]:
-            warnings.warn(f"{where}: key {key!r} has no meaning here", stacklevel=5)
+            warnings.warn(f"{where}: key {key!r} has no meaning here and is ignored", stacklevel=5)
     return {key: value for key, value in entry.items() if key not in WITHOUT_MEANING[kind]}

@@ -27,7 +27,7 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     outcome = build("mixed", render=False, book=tiny_book)
     assert outcome.ran == ["broken", "sums", "dies"]
     assert outcome.problems[0] == "broken: cell 2 of 2: ZeroDivisionError: division by zero"
-    dies = "dies: cell 2 of 2: DeadKernelError: Kernel died, perhaps since memory was short"
+    dies = "dies: cell 2 of 2: DeadKernelError: Kernel died, perhaps because memory ran out"
     assert outcome.problems[1] == dies
     assert len(outcome.problems) == 2
     assert not leftover.exists()
@@ -61,7 +61,7 @@ def test_a_page_takes_one_core_unless_the_user_says_otherwise(tiny_book, monkeyp
 def test_two_builds_at_once_are_refused(tiny_book):
     with (
         file_lock(tiny_book.executed / "default" / ".lock"),
-        pytest.raises(InputError, match="another build is at work"),
+        pytest.raises(InputError, match="another build is running"),
     ):
         build("default", render=False, book=tiny_book)
 

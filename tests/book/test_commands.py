@@ -77,21 +77,21 @@ def test_each_command_has_help(command, capsys):
         (["run", "sums", "-p", "n", "5.0"], "error: parameter 'n' is '5.0': expected int"),
         (
             ["run", "sums", "-p", "n", "1", "-p", "n", "2"],
-            "error: each parameter may be given once: found 'n'",
+            "error: each parameter may be given only once: found 'n'",
         ),
         (
             ["sweep", "sums", "-p", "n", "1", "-p", "n", "2"],
-            "error: each parameter may be given once: found 'n'",
+            "error: each parameter may be given only once: found 'n'",
         ),
         (
             ["sweep", "sums", "-p", "n", "5..1"],
-            "error: a range must rise, as 1..20: found '5..1'",
+            "error: a range must not run backwards: found '5..1'",
         ),
-        (["sweep", "sums", "-p", "n"], "error: parameter 'n' needs a value at least: found []"),
-        (["sweep", "sums"], "error: a sweep needs a parameter, as -p seed 1..20: found []"),
+        (["sweep", "sums", "-p", "n"], "error: parameter 'n' needs at least one value: found []"),
+        (["sweep", "sums"], "error: a sweep needs a parameter, as in -p seed 1..20: found []"),
         (
             ["sweep", "sums", "-p", "n", "1", "-p"],
-            "error: a sweep needs a parameter, as -p seed 1..20: found ['-p', 'n', '1', '-p']",
+            "error: a sweep needs a parameter, as in -p seed 1..20: found ['-p', 'n', '1', '-p']",
         ),
         (
             ["sweep", "sums", "n", "1"],
@@ -105,7 +105,10 @@ def test_each_command_has_help(command, capsys):
             ["sweep", "sums", "-p", "n", "1", "five"],
             "error: parameter 'n' is 'five': expected int",
         ),
-        (["compare", "sums"], "error: a comparison needs two runs at least: found ['sums']"),
+        (
+            ["compare", "sums"],
+            "error: a comparison needs at least two different runs: found ['sums']",
+        ),
         (["compare", "sums", "moon"], "error: run 'sums' is unknown: none is allowed here"),
         (["book", "--edition", "pocket"], "error: edition 'pocket' is unknown: expected default"),
         (
@@ -215,7 +218,7 @@ def test_a_failed_run_exits_with_one_and_shows_where_to_look(book, capsys):
     assert shown.out == ""
     assert "error: broken: cell 3 of 3: ZeroDivisionError: division by zero\n" in shown.err
     failed = book.runs / "broken" / "broken.failed.ipynb"
-    assert f"the notebook as it failed is {failed}\n" in shown.err
+    assert f"the failed notebook is {failed}\n" in shown.err
     assert failed.exists()
 
 
@@ -269,7 +272,10 @@ def test_an_interrupt_is_one_line(book, monkeypatch, capsys):
 
     monkeypatch.setattr(building, "build", interrupted)
     assert main(["book"]) == 130
-    assert capsys.readouterr().err == "interrupted: what was finished is kept; repeat the command\n"
+    assert (
+        capsys.readouterr().err
+        == "interrupted: finished work is kept; repeat the command to go on\n"
+    )
 
 
 @pytest.mark.parametrize("absent", ["click", "nbformat"])
@@ -374,11 +380,11 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
         (["-n", "5", "--do", "moon", "1", "3"], "do: variable 'moon' is unknown: expected one of"),
         (
             ["-n", "5", "--do", "light", "1", "3", "--do", "light", "1", "4"],
-            "each --do may be given once: found 'light 1'",
+            "each --do may be given only once: found 'light 1'",
         ),
         (
             ["-n", "5", "--do", "light", "1", "3", "--do", "light", "always", "4"],
-            "do: 'light' may be set once at each step: found 1",
+            "do: 'light' may be set only once at each step: found 1",
         ),
         (
             ["-n", "5", "--do", "water", "1", "some"],
@@ -388,10 +394,13 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
             ["-n", "5", "--do", "light", "1", "much"],
             "do: 'light' at step 1: finite numbers are needed: found 'much'",
         ),
-        (["-n", "5", "--do", "light", "3", "1"], "do: 'light' at step 3: the steps simulated are"),
+        (
+            ["-n", "5", "--do", "light", "3", "1"],
+            "do: 'light' at step 3: step must be a number from",
+        ),
         (
             ["-n", "5", "--do", "light", "-1", "1"],
-            "--do light: step must be a number or always: found '-1'",
+            "--do light: STEP must be a whole number or the word always: found '-1'",
         ),
     ],
 )

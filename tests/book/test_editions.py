@@ -156,7 +156,7 @@ PAGE = "about: x\npages:\n  - "
         ),
         (
             "about: x\nlike: default\npages: [sums]\n",
-            "an edition that is like another may have no pages of its own: found ['sums']",
+            "an edition with the key 'like' must not have pages of its own: found ['sums']",
         ),
         ("about: x\nlike: moon\n", "edition 'moon' is unknown: expected one of default, draft"),
         (
@@ -196,11 +196,11 @@ PAGE = "about: x\npages:\n  - "
         ),
         (
             PAGE + "{page: a, notebook: sums, parameters: {n: 1, n: 2}}",
-            "draft.yml, line 3: the key 'n' stands twice",
+            "draft.yml, line 3: the key 'n' occurs twice",
         ),
         (
             PAGE + "{page: a, notebook: sums}\n  - {page: a, notebook: sums}",
-            "draft.yml, page a: each page may be listed once: found 'a'",
+            "draft.yml, page a: each page may be listed only once: found 'a'",
         ),
     ],
 )
@@ -217,7 +217,7 @@ def test_an_edition_of_ones_own_takes_the_place_of_none_of_the_book(tiny_book):
     shutil.copy(theirs, mine)
     with pytest.raises(InputError) as refusal:
         load_edition(str(mine), tiny_book)
-    rule = "an edition of one's own must have another name than those of the book"
+    rule = "your own edition must have another name than the editions of the book"
     assert str(refusal.value) == f"{rule}: found 'default.yml'"
     named = load_edition(str(mine.rename(mine.with_name("mine.yml"))), tiny_book)
     assert named.name == "mine"

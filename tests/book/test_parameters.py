@@ -59,15 +59,18 @@ def test_cell_is_read_in_order_with_types_defaults_and_meaning():
         ("n: int", "holds 'n: int'"),
         ("import os", "holds 'import os'"),
         ("a.n: int = 1", "holds 'a.n: int = 1'"),
-        ("n: int = 1\nm: int = 2\nn: int = 3", "^each parameter may be given once: found 'n'$"),
+        (
+            "n: int = 1\nm: int = 2\nn: int = 3",
+            "^each parameter may be given only once: found 'n'$",
+        ),
         ("n: int = 1; m: int = 2", "holds 'm: int = 2': expected a line"),
         ("n: int = m * 2", "holds 'n: int = m [*] 2': expected a line .* whose value is a literal"),
         ("n: int = 'five'", "parameter 'n' is 'five': expected int"),
         ("n: integer = 5", "parameter 'n' has the unknown type 'integer'"),
-        ("n: int = ", "the parameters cell is no Python"),
-        ("n: int = " + "[" * 300, "the parameters cell is no Python"),
-        ("n: int = " + "-" * 100_000 + "1", "the parameters cell is no Python"),
-        ("n: int = " + "9" * 5_000, "the parameters cell is no Python"),
+        ("n: int = ", "the parameters cell is not valid Python"),
+        ("n: int = " + "[" * 300, "the parameters cell is not valid Python"),
+        ("n: int = " + "-" * 100_000 + "1", "the parameters cell is not valid Python"),
+        ("n: int = " + "9" * 5_000, "the parameters cell is not valid Python"),
         ("n: float = 1e999", "parameter 'n' is inf: expected float"),
         ("kinds: list[str] = 'wheel'", r"is 'wheel': expected list\[str\], such as \[a, b\]$"),
     ],
@@ -308,7 +311,7 @@ def test_bounds_may_be_negative(meaning, wrong):
 def test_lists_in_a_list_may_have_to_differ():
     parameters = read_parameters("n: list[list[int]] = [[3]]  # all different")
     assert checked(parameters, {"n": [[3], [4]]})["n"] == [[3], [4]]
-    with pytest.raises(InputError, match=r"each entry of parameter 'n' may be given once"):
+    with pytest.raises(InputError, match=r"each entry of parameter 'n' may be given only once"):
         checked(parameters, {"n": [[4], [3], [4]]})
 
 
@@ -323,13 +326,15 @@ def test_bounds_hold_for_each_number_of_a_list():
 @pytest.mark.parametrize("rule", ["one or more", "all different"])
 def test_a_list_may_have_to_hold_something(rule):
     parameters = read_parameters(f"names: list[str] = ['a']  # of people, {rule}")
-    with pytest.raises(InputError, match=r"parameter 'names' must have an entry: found \[\]"):
+    with pytest.raises(
+        InputError, match=r"parameter 'names' must have at least one entry: found \[\]"
+    ):
         checked(parameters, {"names": []})
     twice = {"names": ["b", "a", "b"]}
     if rule == "one or more":
         assert checked(parameters, twice) == twice
         return
-    with pytest.raises(InputError, match="each entry of parameter 'names' may be given once"):
+    with pytest.raises(InputError, match="each entry of parameter 'names' may be given only once"):
         checked(parameters, twice)
 
 

@@ -170,7 +170,9 @@ def test_questions_are_those_of_the_seven_sections():
     ],
 )
 def test_a_question_that_is_not_answered_or_not_asked_is_an_error(folder, answers, found):
-    with pytest.raises(InputError, match=f"must be answered: found {re.escape(found)}"):
+    with pytest.raises(
+        InputError, match=f"must be answered, and no others: found {re.escape(found)}"
+    ):
         publish(folder, replace(DESCRIPTION, answers=answers))
 
 
@@ -431,7 +433,7 @@ def test_a_set_that_is_there_stays_and_one_that_was_interrupted_never_appears(
     assert main(["export", str(tmp_path), *names, "--small"]) == 130
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
     said = capsys.readouterr()
-    assert "flu_vaccine_v0 is there, and stays as it is" in said.out
+    assert "flu_vaccine_v0 exists already and is left as it is" in said.out
     assert said.err.splitlines()[0] == "candy_party_v0: started", "of a quarter of an hour, maybe"
 
 
@@ -439,7 +441,7 @@ def test_what_is_there_and_is_not_the_set_is_refused_before_any_work(tmp_path, c
     (tmp_path / "candy_party_v0").mkdir()
     folder = tmp_path / "flu_vaccine_v0"
     assert main(["export", str(tmp_path), folder.name, "--small"]) == 0
-    table, rule = folder / "answers.parquet", "or not be there: found"
+    table, rule = folder / "answers.parquet", "or not exist: found"
     for options, found in (
         ([], "'version 2.0.0-small'"),
         (["--small", "--csv"], "'no CSV files'"),
@@ -462,7 +464,7 @@ def _interrupt():
 
 def test_an_unknown_set_is_refused_before_anything_is_written(tmp_path, capsys):
     assert main(["export", str(tmp_path / "new"), "--url", 'no "address"']) == 2
-    assert "error: --url must be an address, as https://example.org/sets: found" in (
+    assert "error: --url must be a web address, such as https://example.org/sets: found" in (
         capsys.readouterr().err
     )
     assert main(["export", str(tmp_path / "new"), "candy_party_v0", "candy"]) == 2

@@ -145,7 +145,7 @@ def test_a_changed_or_damaged_file_is_refused(kept):
     path = kept.recorded / "paper/big/shares.csv"
     path.write_text(path.read_text().replace("10", "11"))
     with pytest.raises(
-        InputError, match=r"shares.csv is not what was recorded: `python -m lib rec"
+        InputError, match=r"shares.csv differs from what was recorded: run `python -m"
     ):
         recorded.recorded("big", "shares")
     path.with_name("run.json").write_text('{"tables": ')
@@ -162,13 +162,15 @@ def test_an_index_that_only_counts_rows_is_not_kept(monkeypatch):
 
 @pytest.mark.parametrize("name", ["Shares", "../shares", "a b", "", "shares\n"])
 def test_a_name_that_is_no_file_name_is_refused(name):
-    with pytest.raises(InputError, match="must be like error_by_size: found"):
+    with pytest.raises(InputError, match="must start with a-z and hold only a-z, 0-9 and _: found"):
         record(name, pd.DataFrame())
 
 
 @pytest.mark.parametrize("name", ["²", "", "2 arms", "±"])
 def test_a_number_whose_name_does_not_begin_with_a_letter_is_refused(name):
-    with pytest.raises(InputError, match="recorded number must be like error_by_size: found"):
+    with pytest.raises(
+        InputError, match="recorded number must start with a-z and hold only a-z, 0-9 and _: found"
+    ):
         number(name, 1.0)
 
 
@@ -216,7 +218,7 @@ def test_no_line_ends_between_a_number_and_its_error_or_unit():
 def test_a_name_stands_for_one_table(book):
     book.add_notebook("marks", "n: int = 1\nn_samples: int = 1", TABLE, 'record("shares", table)')
     build("paper", render=False, book=book)
-    with pytest.raises(InputError, match="page big may record a name once: found 'shares'"):
+    with pytest.raises(InputError, match="page big may record each name only once: found 'shares'"):
         keep("paper", book=book)
     assert files(book) == []
 
@@ -297,7 +299,7 @@ def test_the_command_says_what_is_the_same_and_fails_where_something_is_not(
     assert main(["record", "paper", "--check"]) == 1
     shown = capsys.readouterr()
     assert shown.out == "big/shares: kept 'x,11,0.333333,None', found 'x,10,0.333333,None'\n"
-    assert shown.err == "error: big/shares is not what was kept\n"
+    assert shown.err == "error: big/shares differs from the kept table\n"
     assert main(["record", "paper"]) == 0
     assert main(["record", "paper", "--check"]) == 0
     (kept.root / "lib" / "code.py").write_text("two = 2\n")

@@ -218,7 +218,9 @@ def test_a_number_that_is_recorded_twice_fails_its_page(tiny_book, monkeypatch):
     code = "from lib.book.recorded import number\nnumber('Of n', 1)", "number('of_n', 2)"
     run = Run(tiny_book.add_notebook("twice", "n: int = 3", *code), book=tiny_book)
     run.output.parent.mkdir(parents=True)
-    with pytest.raises(PageFailed, match="each recorded number may be given once: found 'of_n'"):
+    with pytest.raises(
+        PageFailed, match="each recorded number may be given only once: found 'of_n'"
+    ):
         run_page(run)
     assert run.failed.exists() and not run.output.exists() and not run.record.exists()
 
@@ -243,7 +245,7 @@ def test_the_text_of_a_figure_for_the_blind_begins_with_its_title(tiny_book, mon
 
 def test_a_notebook_is_never_its_own_output(tiny_book):
     path = tiny_book.notebook("sums")
-    with pytest.raises(InputError, match="another name than what is read"):
+    with pytest.raises(InputError, match="must not replace the notebook that is run"):
         Run(path, path, book=tiny_book)
 
 

@@ -145,7 +145,7 @@ def test_sweeps_of_other_values_have_other_folders(book, unrendered):
 
 def test_bad_input_is_refused_in_one_sentence(book, unrendered):
     for grid, message in [
-        ({"n": []}, "parameter 'n' needs a value at least"),
+        ({"n": []}, "parameter 'n' needs at least one value"),
         ({"n": ["1"] * 101, "seed": ["1"] * 100}, "at most 10,000 runs: found 10100"),
         ({"moon": ["1"]}, "parameter 'moon' is unknown"),
     ]:
@@ -250,7 +250,7 @@ def test_a_comparison_says_what_differs_in_and_out(book, pair):
     assert "the runs differ in lib, too" in (folder / "index.html").read_text()
     with pytest.raises(InputError, match=r"run 'moon' is unknown: expected one of totals,n=10[03]"):
         compare(["totals,n=100,seed=2", "moon"], book)
-    with pytest.raises(InputError, match="two runs at least"):
+    with pytest.raises(InputError, match="at least two different runs"):
         compare([pair[0].page, str(pair[0].output.parent)], book)
 
 

@@ -33,7 +33,7 @@ def taught(tiny_book):
 
 
 def test_sheets_are_made_of_executed_pages(taught):
-    with pytest.raises(InputError, match="--edition default` first; page sums has no run"):
+    with pytest.raises(InputError, match="--edition default` first; page sums has not been run"):
         make_sheets(book=taught)
     assert build(book=taught, render=False).problems == []
     folders, problems = make_sheets(book=taught)

@@ -97,8 +97,11 @@ def test_answers_survive_the_way_out_and_back_in_any_order(tasks, tmp_path):
     ("spoil", "rule"),
     [
         (lambda lines: lines[:-2], r"all 54 prompts once: 2 missing, .* '1-1-8'"),
-        (lambda lines: [*lines, '{"id": "9-9-9", "answer": "No"}'], "1 of no prompt, .*9-9-9"),
-        (lambda lines: [*lines, lines[0]], "1 answered again, .*'0-0-0'"),
+        (
+            lambda lines: [*lines, '{"id": "9-9-9", "answer": "No"}'],
+            "1 to unknown prompts, .*9-9-9",
+        ),
+        (lambda lines: [*lines, lines[0]], "1 answered more than once, .*'0-0-0'"),
         (lambda lines: [lines[0], "{id: 1}"], "line 2: invalid JSON: key must be a string"),
         (lambda lines: ['{"id": "0-0-0", "answer": true}'], "line 1: key 'answer': .* found True"),
         (lambda lines: ['["0-0-0", "Yes"]'], "line 1: input should be an object"),
@@ -129,7 +132,7 @@ def test_each_answer_comes_to_its_question_and_sample(tasks, tmp_path):
         assert (grid == (np.arange(9) % 2 == 0)[:, None]).all()
     truth = {p["id"]: "Yes" if p["answer"] else "No" for p in tasks.prompts()}
     assert same(matched(tasks, truth.items()), [task.labels for task in tasks.tasks])
-    with pytest.raises(InputError, match=r"^one must answer all 54 prompts once: 54 missing, "):
+    with pytest.raises(InputError, match=r"^you must answer all 54 prompts once: 54 missing, "):
         matched(tasks, [])
     assert (matched(tasks, dict.fromkeys(truth).items())[0] == UNPARSEABLE).all()
 
@@ -146,7 +149,7 @@ def test_what_tasks_leave_out_is_not_asked(tmp_path):
 @pytest.mark.parametrize(
     ("answers", "rule"),
     [
-        ([np.ones((9, 3))], "must be one grid a task, 2: found 1"),
+        ([np.ones((9, 3))], "must be 2 grids, one per task .*: found 1"),
         ([np.ones((9, 3)), np.ones(27)], r"task 1 must have the shape .*, \(9, 3\): found \(27,\)"),
         ([np.ones((8, 3))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(8, 3\)"),
         ([np.ones((9, 4))] * 2, r"task 0 must have the shape .*, \(9, 3\): found \(9, 4\)"),
@@ -160,7 +163,7 @@ def test_answers_of_another_shape_or_value_are_refused(tasks, answers, rule):
 
 
 def test_several_answers_to_a_prompt_are_not_written_as_one(tasks, tmp_path):
-    with pytest.raises(InputError, match="must be one a prompt: found 2"):
+    with pytest.raises(InputError, match="must be one per prompt: found 2"):
         write_answers(tasks, [np.ones((9, 6))] * 2, tmp_path / "answers.jsonl")
 
 

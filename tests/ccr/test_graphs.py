@@ -69,23 +69,23 @@ def test_a_chain_is_the_same_however_its_sizes_are_listed():
 @pytest.mark.parametrize(
     ("sizes", "kinds", "message"),
     [
-        ([], "cycle", "n_per_bcc must list the nodes of each component: found []"),
+        ([], "cycle", "n_per_bcc must list the size of each component: found []"),
         (
             [3, 1],
             "cycle",
-            "each of n_per_bcc must be a whole number of at least 2: found 1",
+            "each entry of n_per_bcc must be a whole number of at least 2: found 1",
         ),
         (
             [3, 2.5],
             "cycle",
-            "each of n_per_bcc must be a whole number of at least 2: found 2.5",
+            "each entry of n_per_bcc must be a whole number of at least 2: found 2.5",
         ),
         (
             [3, True],
             "cycle",
-            "each of n_per_bcc must be a whole number of at least 2: found True",
+            "each entry of n_per_bcc must be a whole number of at least 2: found True",
         ),
-        ([3, 3], ["cycle"], "bcc_types must have one kind a component, 2: found 1"),
+        ([3, 3], ["cycle"], "bcc_types must have one kind per component, 2: found 1"),
         ([3], "ring", "bcc_types: kind 'ring' is unknown: expected one of cycle, wheel"),
     ],
 )

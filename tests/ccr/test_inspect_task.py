@@ -191,7 +191,7 @@ def test_a_log_that_answers_a_prompt_twice_in_one_epoch_is_refused(perfect, tmp_
     log = perfect.model_copy(deep=True)
     log.samples.append(log.samples[0])
     write_eval_log(log, str(tmp_path / "twice.json"))
-    with pytest.raises(InputError, match="1 answered again, the first of them '0-0-0'"):
+    with pytest.raises(InputError, match="1 answered more than once, the first of them '0-0-0'"):
         inspect_task.from_log(tmp_path / "twice.json")
 
 
@@ -201,7 +201,9 @@ def test_a_log_of_other_prompts_or_another_task_is_refused(perfect, tmp_path):
     log = perfect.model_copy(deep=True)
     log.samples[7].input += " Think first."
     write_eval_log(log, str(tmp_path / "other_prompt.eval"))
-    with pytest.raises(InputError, match=f"asked something else as prompt '{log.samples[7].id}'"):
+    with pytest.raises(
+        InputError, match=f"prompt '{log.samples[7].id}' differs from the generated"
+    ):
         inspect_task.from_log(tmp_path / "other_prompt.eval")
     log.eval.task = "arithmetic"
     write_eval_log(log, str(tmp_path / "other_task.eval"))

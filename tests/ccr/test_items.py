@@ -132,7 +132,10 @@ def test_what_is_no_true_answer_is_refused(answer):
         ({"components": 2.0}, "components must be a whole number of at least 1: found 2.0"),
         ({"theme": "candy"}, "theme 'candy' is unknown"),
         ({"nodes": 1}, "at least 2"),
-        ({"index": 1, "components": 1, "withheld": 0.3, "unknown": 0.5}, "must leave a prompt"),
+        (
+            {"index": 1, "components": 1, "withheld": 0.3, "unknown": 0.5},
+            "must leave at least one prompt of item 1",
+        ),
     ],
 )
 def test_what_is_out_of_range_is_refused(arguments, rule):

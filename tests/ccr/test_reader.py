@@ -113,7 +113,8 @@ def test_a_code_counts_only_in_its_own_kind_of_entry():
     assert read(context.format("carries allele"), question) == 1
     assert read(context.format("does not carry allele"), question) == 0
     with pytest.raises(
-        InputError, match="decide every condition: found 'the patient carries allele A100'"
+        InputError,
+        match="say whether each condition holds: found 'the patient carries allele A100'",
     ):
         told = "does not carry allele A1001. The patient never underwent procedure"
         read(context.format(told), question)
@@ -146,17 +147,18 @@ def test_a_theme_can_be_named():
         (
             f"{RULES['exactly when']}\n\n{CANDIES}",
             "Is Emil happy?",
-            "the context must rule what is asked or set: found 'Emil is happy'",
+            "the context must have a rule for what is asked or set: found 'Emil is happy'",
         ),
         (
             f"{RULES['exactly when']}\n\n{CANDIES}",
             DO[1].format("Emil is happy") + "Is Rosa happy?",
-            "the context must rule what is asked or set: found 'Emil is happy'",
+            "the context must have a rule for what is asked or set: found 'Emil is happy'",
         ),
         (
             RULES["exactly when"] + "\n\nInes gets 1 candy. Rosa gets 2 candies.",
             "Is Rosa happy?",
-            "the context must decide every condition: found 'Hugo gets at least 2 candies'",
+            "the context must say whether each condition holds: "
+            "found 'Hugo gets at least 2 candies'",
         ),
         (
             "Ines is happy exactly when Hugo is happy. Hugo is happy exactly when Ines is happy.",
@@ -191,17 +193,17 @@ ROSA = "Rosa is happy if and only if Rosa gets at least 3 candies."
         (
             f"{ROSA} {ROSA}\n\nRosa gets 1 candy.",
             "Is Rosa happy?",
-            "may not tell a rule twice: found 'Rosa is happy'",
+            "must not tell a rule twice: found 'Rosa is happy'",
         ),
         (
             f"{ROSA}\n\nRosa gets 1 candy. Rosa gets 4 candies.",
             "Is Rosa happy?",
-            "a fact may not be told twice: found ['Rosa gets 1 candy.', 'Rosa gets 4 candies.']",
+            "a fact must not be told twice: found ['Rosa gets 1 candy.', 'Rosa gets 4 candies.']",
         ),
         (
             f"{ROSA}\n\nRosa gets 1 candy. Rosa gets 1 candy.",
             "Is Rosa happy?",
-            "a fact may not be told twice: found ['Rosa gets 1 candy.', 'Rosa gets 1 candy.']",
+            "a fact must not be told twice: found ['Rosa gets 1 candy.', 'Rosa gets 1 candy.']",
         ),
         (
             f"{ROSA}\n\nRosa gets 1 candy.",
@@ -352,15 +354,17 @@ def test_what_is_not_told_is_open_until_something_known_decides_it(facts, questi
 
 def test_what_is_known_must_be_possible_and_said_by_the_rules():
     known = "As things are, it is known that {} is not happy. Is Rosa happy?"
-    with pytest.raises(InputError, match="the context must allow what is known"):
+    with pytest.raises(InputError, match="the context must not contradict what is known"):
         read(f"{TWO}Hugo gets 7 candies. {OPEN}", known.format("Hugo"))
     for question in (known.format("Emil"), DO[0].format("Emil is happy") + "Is Rosa happy?"):
-        with pytest.raises(InputError, match="must rule what is asked or set: found 'Emil is"):
+        with pytest.raises(
+            InputError, match="must have a rule for what is asked or set: found 'Emil is"
+        ):
             read(f"{TWO}Hugo gets 7 candies. {OPEN}", question)
 
 
 def test_a_fact_may_be_missing_only_where_the_text_says_so():
-    with pytest.raises(InputError, match="the context must decide every condition"):
+    with pytest.raises(InputError, match="the context must say whether each condition holds"):
         read(f"{TWO}Hugo gets 7 candies.", "Is Rosa happy?")
 
 

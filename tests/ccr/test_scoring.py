@@ -404,13 +404,13 @@ def test_the_ends_of_ranges_are_allowed_and_who_makes_no_error_meets_them(tasks)
 
 
 def test_answers_that_do_not_fit_are_refused(tasks):
-    with pytest.raises(InputError, match="answers must be one grid a task, 4: found 2"):
+    with pytest.raises(InputError, match=r"answers must be 4 grids, one per task .*: found 2"):
         Scores(tasks, [1, 0])
 
 
 def test_facts_are_withheld_in_all_tasks_or_in_none(tasks, withheld):
     mixed = Tasks([tasks.tasks[0], withheld.tasks[1]])
-    with pytest.raises(InputError, match=r"all tasks or none may withhold facts: found \[0, 3\]"):
+    with pytest.raises(InputError, match=r"all tasks or none must withhold facts: found \[0, 3\]"):
         Scores(mixed, [task.labels for task in mixed.tasks])
 
 
@@ -477,5 +477,5 @@ def test_confusion_of_two_answers_has_two_rows():
 
 def test_quantities_need_every_fact(withheld):
     scores = Scores(withheld, [task.labels for task in withheld.tasks], n_resamples=1)
-    with pytest.raises(InputError, match="and every fact told: found '3 untold'"):
+    with pytest.raises(InputError, match="and all facts told: found '3 untold facts'"):
         _ = scores.quantities

@@ -111,7 +111,7 @@ def test_questions_name_cause_and_effect(wording):
 )
 def test_what_words_would_leave_out_is_refused(question):
     """Or the text would ask for something else than what is answered."""
-    with pytest.raises(InputError, match="must claim that one node is true: found Question"):
+    with pytest.raises(InputError, match=r"must claim that one node is true, and its .*: found Q"):
         a_story().ask(question)
 
 

@@ -127,9 +127,9 @@ def test_flat_frames_of_several_sets_are_theirs_one_below_another():
 
 def test_a_set_has_tasks_and_each_number_once():
     sets = [generate(theme, [2], n_samples=1).tasks for theme in ("candy_party", "flu_vaccine")]
-    with pytest.raises(InputError, match="each number of a task may be given once: found 0"):
+    with pytest.raises(InputError, match="each number of a task may be given only once: found 0"):
         tasks.Tasks([*sets[0], *sets[1]])
-    with pytest.raises(InputError, match=r"a set must hold a task: found \[\]"):
+    with pytest.raises(InputError, match=r"a set must hold at least one task: found \[\]"):
         tasks.Tasks([])
 
 
@@ -248,13 +248,13 @@ def test_a_set_is_replaced_with_what_was_published_of_it(tmp_path):
     generate("candy_party", n_tasks=1, n_samples=5).to_parquet(tmp_path / "set")
     assert sorted(path.stem for path in (tmp_path / "set").iterdir()) == sorted(TABLES)
     (tmp_path / "set" / "mine.txt").write_text("")
-    with pytest.raises(InputError, match="may hold only what is written there again"):
+    with pytest.raises(InputError, match="will be replaced and must not hold anything else"):
         generate("candy_party", n_samples=1).to_parquet(tmp_path / "set")
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(InputError, match="taken cannot be written: it is there, and is no folder"):
+    with pytest.raises(InputError, match="taken cannot be written: it exists and is not a folder"):
         generate("candy_party", n_samples=1).to_parquet(tmp_path / "taken")
 
 
@@ -378,11 +378,11 @@ def test_wordings_take_turns_if_asked_for():
         ({"theme": "candy"}, "theme 'candy' is unknown: expected one of candy_party, "),
         (
             {"n_per_bcc": [3, 1]},
-            "each of n_per_bcc must be a whole number of at least 2",
+            "each entry of n_per_bcc must be a whole number of at least 2",
         ),
-        ({"n_per_bcc": []}, "n_per_bcc must list the nodes of each component: found []"),
-        ({"n_per_bcc": 3}, "n_per_bcc must list the nodes of each component: found 3"),
-        ({"bcc_types": ["cycle"]}, "bcc_types must have one kind a component, 3: found 1"),
+        ({"n_per_bcc": []}, "n_per_bcc must list the size of each component: found []"),
+        ({"n_per_bcc": 3}, "n_per_bcc must list the size of each component: found 3"),
+        ({"bcc_types": ["cycle"]}, "bcc_types must have one kind per component, 3: found 1"),
         ({"bcc_types": "ring"}, "bcc_types 'ring' is unknown: expected one of cycle, wheel, mixed"),
         (
             {"causal_functions": "nor"},
@@ -390,19 +390,22 @@ def test_wordings_take_turns_if_asked_for():
         ),
         (
             {"probabilities": [0.5, 1.0]},
-            "probabilities must list numbers between 0 and 1: found [0.5, 1.0]",
+            "probabilities must list numbers above 0 and below 1: found [0.5, 1.0]",
         ),
         (
             {"probabilities": [0.0]},
-            "probabilities must list numbers between 0 and 1: found [0.0]",
+            "probabilities must list numbers above 0 and below 1: found [0.0]",
         ),
         (
             {"probabilities": [float("nan")]},
-            "probabilities must list numbers between 0 and 1: found [nan]",
+            "probabilities must list numbers above 0 and below 1: found [nan]",
         ),
-        ({"probabilities": []}, "probabilities must list numbers between 0 and 1: found []"),
-        ({"probabilities": 0.5}, "probabilities must list numbers between 0 and 1: found 0.5"),
-        ({"probabilities": "0.5"}, "probabilities must list numbers between 0 and 1: found '0.5'"),
+        ({"probabilities": []}, "probabilities must list numbers above 0 and below 1: found []"),
+        ({"probabilities": 0.5}, "probabilities must list numbers above 0 and below 1: found 0.5"),
+        (
+            {"probabilities": "0.5"},
+            "probabilities must list numbers above 0 and below 1: found '0.5'",
+        ),
         ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1: found 0"),
         ({"n_samples": 2.5}, "n_samples must be a whole number of at least 1: found 2.5"),
         ({"n_wordings": 4}, "n_wordings must be a whole number from 1 to 3: found 4"),
@@ -413,11 +416,14 @@ def test_wordings_take_turns_if_asked_for():
         ({"least_pns": "a"}, "least_pns must be at least 0 and below 1: found 'a'"),
         ({"balance": 0.5}, "balance must be at least 0 and below 0.5: found 0.5"),
         ({"balance": None}, "balance must be at least 0 and below 0.5: found None"),
-        ({"probabilities": ["a"]}, "probabilities must list numbers between 0 and 1: found ['a']"),
+        (
+            {"probabilities": ["a"]},
+            "probabilities must list numbers above 0 and below 1: found ['a']",
+        ),
         ({"asides": "no"}, "asides must be True or False: found 'no'"),
         ({"only_changed": None}, "only_changed must be True or False: found None"),
-        ({"n_per_bcc": {3, 4}}, "n_per_bcc must list the nodes of each component: found {3, 4}"),
-        ({"bcc_types": {"cycle"}}, "bcc_types must have one kind a component, 3: found 0"),
+        ({"n_per_bcc": {3, 4}}, "n_per_bcc must list the size of each component: found {3, 4}"),
+        ({"bcc_types": {"cycle"}}, "bcc_types must have one kind per component, 3: found 0"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(arguments, message):
@@ -533,7 +539,7 @@ def test_only_changed_keeps_of_what_is_known_what_matters():
 def test_questions_about_withheld_facts_have_no_quantities():
     made = generate("candy_party", [3], n_samples=5, withheld=0.3)
     for use in (lambda: made.factual, lambda: made.interventional, lambda: made.tasks[0].keys):
-        with pytest.raises(InputError, match=r"every fact must be told .*: found '1 untold'"):
+        with pytest.raises(InputError, match=r"need all facts told; .*: found '1 untold facts'"):
             use()
 
 
@@ -574,14 +580,18 @@ def test_tasks_of_which_nothing_is_asked_at_all_are_written(tmp_path):
         ({"withheld": 1.5}, "withheld must lie between 0 and 1: found 1.5"),
         (
             {"withheld": 0.9, "n_per_bcc": [10, 10]},
-            "withheld must leave at most 16 facts untold: each may double the worlds: found 17",
+            "withheld must leave at most 16 facts untold, as each doubles the work: found 17",
         ),
-        ({"unknown": 0.3}, "unknown must lie between 0 and 1, and withheld be above 0: found 0.3"),
-        ({"unknown": 2, "withheld": 0.3}, "unknown must lie between 0 and 1, and withheld be"),
-        ({"unknown": "a", "withheld": 0.3}, "unknown must lie between 0 and 1, and withheld be"),
+        (
+            {"unknown": 0.3},
+            "unknown must lie between 0 and 1, and needs withheld above 0: found 0.3",
+        ),
+        ({"unknown": 2, "withheld": 0.3}, "unknown must lie between 0 and 1, and needs with"),
+        ({"unknown": "a", "withheld": 0.3}, "unknown must lie between 0 and 1, and needs with"),
         (
             {"unknown": 0.5, "withheld": 0.3, "only_changed": True},
-            "with only_changed, which keeps what can be inferred, unknown must be 0: found 0.5",
+            "unknown must be 0 or None with only_changed, which keeps what can be inferred: "
+            "found 0.5",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_file_without_a_theme_of_its_name_is_named(tmp_path, monkeypatch, last
     monkeypatch.setattr(lib.ccr.themes, "__path__", [*lib.ccr.themes.__path__, str(tmp_path)])
     themes.cache_clear()
     try:
-        with pytest.raises(InputError, match=r"lights\.py must be a theme of the name 'light"):
+        with pytest.raises(InputError, match=r"lights\.py must be a theme with the name 'light"):
             themes()
     finally:
         themes.cache_clear()
@@ -61,7 +61,7 @@ def test_a_file_without_a_theme_of_its_name_is_named(tmp_path, monkeypatch, last
 def test_an_unknown_theme_is_refused():
     with pytest.raises(InputError, match=r"theme 'candy' is unknown: expected .*candy_party, "):
         find_theme("candy")
-    with pytest.raises(InputError, match="a theme is an object, not its class: found"):
+    with pytest.raises(InputError, match="a theme must be an object, not a class: found"):
         find_theme(type(find_theme("candy_party")))
 
 
@@ -88,17 +88,20 @@ def test_a_theme_that_tells_too_few_nodes_is_refused():
             return super().nodes(min(n, 4), draw)
 
     assert generate(Lamps(), [4], n_samples=1).contexts["text"].item()
-    with pytest.raises(InputError, match="theme 'candy_party' must tell each of 5 nodes: found 4"):
+    with pytest.raises(InputError, match="theme 'candy_party' must return 5 nodes: found 4"):
         _ = generate(Lamps(), [5], n_samples=1).contexts
 
 
 @pytest.mark.parametrize(
     ("changed", "rule"),
     [
-        ({"openings": "A town."}, "openings of theme 'candy_party' must be a tuple: .*'A town.'"),
+        ({"openings": "A town."}, "openings of theme 'candy_party' must be a tuple; .*'A town.'"),
         ({"sentences": r"\w+\."}, "sentences of theme 'candy_party' must be a tuple"),
-        ({"clauses": ("{} is", "{} is not", "Is {}?")}, "each of the clauses .* found '{} is'"),
-        ({"clauses": (("{} is", "{} is not"),)}, "each of the clauses .* must be three"),
+        (
+            {"clauses": ("{} is", "{} is not", "Is {}?")},
+            "clauses of .* must have 3 texts each: found '{} is'",
+        ),
+        ({"clauses": (("{} is", "{} is not"),)}, "clauses of .* must have 3 texts each"),
     ],
 )
 def test_a_mistake_in_a_theme_is_named(changed, rule):
@@ -150,7 +153,7 @@ def test_no_first_name_begins_another():
 
 
 def test_too_many_people_are_refused():
-    with pytest.raises(InputError, match="a story has names for 60,880 people: found 60881"):
+    with pytest.raises(InputError, match="a story must have at most 60,880 people: found 60881"):
         Draw(0, "a crowd").people(60_881)
 
 

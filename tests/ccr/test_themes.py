@@ -181,5 +181,5 @@ def test_a_patient_is_operated_by_or_with_and_at_the_leaf():
 def test_a_catalogue_that_tells_a_colour_twice_is_refused():
     theme = themes()["flower_garden"]
     wish = f"Ada's flowers bloom in a shade of {next(iter(theme.shades))}"
-    with pytest.raises(InputError, match="each colour of the catalogue may be given once"):
+    with pytest.raises(InputError, match="each colour of the catalogue may be given only once"):
         theme.holds(wish, " ".join(theme.openings[:2]))

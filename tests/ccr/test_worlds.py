@@ -77,11 +77,11 @@ def test_or_and_at_the_leaf():
 @pytest.mark.parametrize(
     ("operators", "probabilities", "message"),
     [
-        (["and"], [0.5, 0.5], "operators must be one a node, 2: found 1"),
-        (["and", "or"], [0.5], "probabilities must be one a node, 2: found 1"),
+        (["and"], [0.5, 0.5], "operators must be one per node, 2: found 1"),
+        (["and", "or"], [0.5], "probabilities must be one per node, 2: found 1"),
         (["and", "xor"], [0.5, 0.5], "operator 'xor' is unknown: expected one of and, or"),
-        (["and", "or"], [0.5, 1], "a probability of noise must lie between 0 and 1: found 1.0"),
-        (["and", "or"], [0, 0.5], "a probability of noise must lie between 0 and 1: found 0.0"),
+        (["and", "or"], [0.5, 1], "each of probabilities must be above 0 and below 1: found 1.0"),
+        (["and", "or"], [0, 0.5], "each of probabilities must be above 0 and below 1: found 0.0"),
     ],
 )
 def test_an_impossible_world_is_refused(operators, probabilities, message):

@@ -74,8 +74,8 @@ def test_the_list_is_all_that_econml_has():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("econml.iv.dr:LinearDRIV", {}, r"outcome alone: found \['Z'\]"),
-        ("econml.panel.dml:DynamicDML", {}, r"outcome alone: found \['groups'\]"),
+        ("econml.iv.dr:LinearDRIV", {}, r"outcome only: found \['Z'\]"),
+        ("econml.panel.dml:DynamicDML", {}, r"outcome only: found \['groups'\]"),
         ("econml.policy:DRPolicyForest", {}, r"must have a method effect\(covariates\)"),
         ("econml.dml:NoSuch", {}, "cannot be loaded"),
         ("econml.dml:LinearDML", {"depth": 3}, "cannot be made: .*'depth'"),
@@ -178,7 +178,7 @@ def test_econml_is_imported_when_it_is_asked_for():
 
 def test_what_a_class_needs_beside_a_study_is_given_by_whoever_asks_for_it():
     name = "econml.panel.dml:DynamicDML"
-    with pytest.raises(InputError, match=r"alone: found \['groups'\]"):
+    with pytest.raises(InputError, match=r"outcome only: found \['groups'\]"):
         adapted(name, {})
     made = adapted(name, {"model_y": "ridge", "model_t": "lr"}, given=["groups"]).estimator
     assert made.discrete_treatment

@@ -107,11 +107,11 @@ def test_one_name_for_all_of_dml_means_a_classifier_where_one_is_needed():
     ("entry", "message"),
     [
         ({"estimator": "No-learner"}, "class 'No-learner' is unknown: expected one of IPW"),
-        ({"estimator": "S-learner"}, r"slot 'outcome': .* as in base_estimator: \[ridge\]"),
-        ({"estimator": "IPWEstimator"}, r"slot 'propensity': .* as in base_estimator: \[lr\]"),
+        ({"estimator": "S-learner"}, r"slot 'outcome' .* such as base_estimator: \[ridge\]"),
+        ({"estimator": "IPWEstimator"}, r"slot 'propensity' .* such as base_estimator: \[lr\]"),
         (
             {"estimator": "DMLCATEEstimator", "model_y": ["xgbr"]},
-            "no base estimator for its slot 'propensity'",
+            "slot 'propensity' has no base estimator",
         ),
         ({"estimator": "S-learner", "base_estimator": ["svm"]}, "base estimator 'svm' is unknown"),
         (
@@ -135,13 +135,16 @@ def test_one_name_for_all_of_dml_means_a_classifier_where_one_is_needed():
             {"estimator": "IPWEstimator", "base_estimator": ["lr"], "weighted": ["often"]},
             r"must be \[true\] or \[false\]",
         ),
-        ({"label": "nameless"}, "must be a mapping with a key 'estimator'"),
+        ({"label": "nameless"}, "must be a mapping with text as keys, one of them 'estimator'"),
         ({"estimator": "no_such_module:Mine"}, "cannot be loaded"),
         ({"estimator": "lib.effects.study:NoSuch"}, "cannot be loaded"),
         ({"estimator": "lib.errors:InputError"}, "must have a method fit"),
         ({"estimator": ":"}, "cannot be loaded"),
         ({"estimator": "sklearn.linear_model:Ridge", "beta": 1}, "cannot be made"),
-        ({"estimator": "S-learner", "base_estimator": "ridge", 3: 4}, "and text for keys: found"),
+        (
+            {"estimator": "S-learner", "base_estimator": "ridge", 3: 4},
+            "with text as keys, .*: found",
+        ),
     ],
 )
 def test_what_is_refused(entry, message):
@@ -196,11 +199,15 @@ def test_a_public_file_says_what_it_wants_of_its_study():
     with pytest.warns(UserWarning, match=r"of other modules are left out: \['theirs'\]"):
         assert read_experiment(content)["estimators"] == ["match-nn-eu"], "whose code would run"
     content["selection"]["folds"] = 10
-    with pytest.raises(InputError, match="selection has 5 folds, as the paper's: found 10"):
+    with pytest.raises(
+        InputError, match="folds of the selection must be 5, as in the paper: found 10"
+    ):
         read_experiment(content)
     content["selection"]["folds"] = 5
     del content["experiment"]["intervention1"]
-    with pytest.raises(InputError, match=r"two interventions, .*: found .'No studies', None"):
+    with pytest.raises(
+        InputError, match=r"intervention0 and intervention1 .*: found .'No studies', None"
+    ):
         read_experiment(content)
 
 
@@ -239,7 +246,7 @@ def test_the_authors_names_of_outcome_treatment_and_effect(tmp_path):
     with pytest.warns(UserWarning) as warned:
         made = read_estimators(tmp_path / "estimation_dml.yml")
     said = " ".join(str(warning.message) for warning in warned)
-    assert "line 6: the key 'seed' stands twice, in a section without a meaning here" in said
+    assert "line 6: the key 'seed' occurs twice, in a section that is not used here" in said
     assert "no key names" not in said
     linear, mixed, forests = made.values()
     assert [setting.alpha for setting in linear.final.settings()] == [0.1, 1, 10]
@@ -254,7 +261,7 @@ def test_the_authors_names_of_outcome_treatment_and_effect(tmp_path):
 def test_a_key_that_stands_twice_where_it_means_something_is_refused(tmp_path):
     text = "estimators: {m: {estimator: MatchingEstimator}, m: {estimator: MatchingEstimator}}"
     (tmp_path / "twice.yml").write_text(text)
-    with pytest.raises(InputError, match="'m' stands twice"):
+    with pytest.raises(InputError, match="'m' occurs twice"):
         read_estimators(tmp_path / "twice.yml")
 
 
@@ -264,7 +271,7 @@ def test_a_key_may_stand_twice_in_a_section_that_nobody_here_knows(tmp_path):
     with pytest.warns(UserWarning) as warned:
         assert [*read_estimators(tmp_path / "notes.yml")] == ["m"]
     said = [str(warning.message) for warning in warned]
-    assert "line 2: the key 'by' stands twice, in a section without a meaning here" in said[0]
+    assert "line 2: the key 'by' occurs twice, in a section that is not used here" in said[0]
     assert "section 'my_notes' has no meaning here" in said[1]
 
 
@@ -324,9 +331,7 @@ def test_a_class_is_an_entry_by_its_own_name():
     found = read_estimators(estimators=names)
     assert [type(made).__name__ for made in found.values()] == ["Matching", names[1]]
     assert list(found) == names
-    with pytest.raises(
-        InputError, match="'T-learner': there is no base estimator for its slot 'contr"
-    ):
+    with pytest.raises(InputError, match="'T-learner': slot 'control' has no base estim"):
         read_estimators(estimators=["T-learner"])
 
 

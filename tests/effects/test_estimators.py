@@ -211,7 +211,9 @@ def test_a_treatment_is_of_zeros_and_ones(world, name):
     }
     estimator = ESTIMATORS[name](**slots)
     for coded in (a + 1, 2 * a - 1):
-        with pytest.raises(InputError, match="treatment must be of zeros and ones: found"):
+        with pytest.raises(
+            InputError, match="treatment must hold zeros and ones, and both of them: found"
+        ):
             estimator.fit(x, coded, y)
     if slots:
         same = [vars(clone(estimator).fit(x, each, y)) for each in (a, a == 1)]
@@ -262,7 +264,7 @@ def test_models_of_outcomes_tell_what_they_expect_of_what_was_done(world, kind):
 
 
 def test_two_estimators_of_the_book_have_two_names():
-    with pytest.raises(InputError, match="must have two names: Other: found 'AIPW'"):
+    with pytest.raises(InputError, match="Other must have a name of its own: found 'AIPW'"):
         type("Other", (AIPW,), {"__module__": "lib.effects.mine"}, name="AIPW")
     type("Another", (AIPW,), {"__module__": "mine"})
     assert "Another" not in ESTIMATORS, "a class that is not of the book"

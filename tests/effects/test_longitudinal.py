@@ -367,20 +367,29 @@ def test_rules_and_sequences_say_what_to_do():
         ({"regimes": {"a": "no", "b": lambda now, before: now["pay"]}}, "regime 'b' at step 1"),
         (
             {"regimes": {"a": "no", "b": ["no"]}},
-            "'b' must be one for all .* as there are, 2: found 1",
+            "'b' must be a level, .* one per decision, 2: found 1",
         ),
-        ({"regimes": {"a": ("no",) * 3}}, "'a' must be one for all .* as there are, 2: found 3"),
+        ({"regimes": {"a": ("no",) * 3}}, "'a' must be a level, .* one per decision, 2: found 3"),
         ({"decisions": [0, 1]}, "step -1 is unknown"),
         ({"treatment": "work"}, "column of the panel 'work' is unknown"),
         ({"adjustment": ["job", "pay"]}, "column of the panel 'pay' is unknown"),
         ({"adjustment": ["pay_prev"]}, "column of the panel 'pay' is unknown"),
-        ({"adjustment": ["job", "studies"]}, "must not hold what is decided: found"),
+        ({"adjustment": ["job", "studies"]}, "must not hold the treatment itself: found"),
         ({"decisions": [2, 1]}, r"decisions must be in rising order: found \[2, 1\]"),
         ({"decisions": [1, 1]}, r"decisions must be in rising order: found \[1, 1\]"),
-        ({"decisions": []}, r"a panel needs a regime and a decision: found \[\['never'"),
-        ({"regimes": {}}, r"a panel needs a regime and a decision: found \[\[\], \["),
-        ({"adjustment": []}, "a panel needs rows and an adjustment: found"),
-        ({"regimes": {"a": "no", "b": np.array(["no"] * 3)}}, "as many as there are, 2: found 3"),
+        (
+            {"decisions": []},
+            r"a panel needs at least one regime and one decision: found \[\['never'",
+        ),
+        ({"regimes": {}}, r"a panel needs at least one regime and one decision: found \[\[\], \["),
+        (
+            {"adjustment": []},
+            "a panel needs at least one row and one column of the adjustment: found",
+        ),
+        (
+            {"regimes": {"a": "no", "b": np.array(["no"] * 3)}},
+            "or a sequence of one per decision, 2: found 3",
+        ),
         (
             {"regimes": {"a": "no", "b": lambda now, before: ["no"] * 2}},
             "regime 'b' at step 1, from",
@@ -448,7 +457,7 @@ def test_true_probabilities_that_are_not_there_are_missed():
 def test_what_is_no_probability_divides_nothing(wrong):
     panel = draw(50)
     panel.table.loc[panel.table["t"] == 2, "propensity"] = wrong
-    with pytest.raises(InputError, match="propensity must be above 0, and 1 at most: found"):
+    with pytest.raises(InputError, match="propensity must be above 0 and at most 1: found"):
         weighting(panel, "never", "known")
 
 
@@ -457,7 +466,7 @@ def test_what_is_no_probability_divides_nothing(wrong):
     [
         ("income", np.nan, r"outcome 'income' must be finite numbers: found \[nan\]"),
         ("income", "much", "outcome 'income': could not convert string to float: 'much'"),
-        ("past", np.inf, r"what decisions depend on must be finite: found \['job', 'past'\]"),
+        ("past", np.inf, r"columns of the adjustment must be finite: found \['job', 'past'\]"),
     ],
 )
 def test_a_panel_of_what_is_no_number_is_refused(column, value, message):
@@ -471,12 +480,12 @@ def test_a_panel_of_what_is_no_number_is_refused(column, value, message):
 def test_a_decision_that_all_take_alike_has_no_propensity():
     panel = draw(50)
     table = panel.table.assign(studies=panel.table["studies"].where(panel.table["t"] != 1, "no"))
-    with pytest.raises(InputError, match="two levels or more must be taken at step 1: found 1"):
+    with pytest.raises(InputError, match="at least two levels must be taken at step 1: found 1"):
         weighting(replace(panel, table=table), "never", "estimated")
 
 
 def test_a_regime_without_a_true_gain_is_refused_before_any_work():
-    with pytest.raises(InputError, match="regime with a true gain 'without a job' is unknown"):
+    with pytest.raises(InputError, match="true gain of regime 'without a job' is unknown"):
         marked([draw(50)], {"never": 0.0, "always": 0.0}, [])
     assert marked([draw(50)], pd.Series(TRUTH), []).empty
 

@@ -61,7 +61,7 @@ def test_who_is_seen_alone_can_be_estimated_and_not_marked(tables, tmp_path):
     assert str(alone) == ("Study(studies: no or yes → income; 3 seen in the arms, 4 test subjects)")
     assert str(read(tables[:1])) == str(alone) == str(read(tables))
     pd.testing.assert_frame_equal(alone.covariates, read(tables).covariates)
-    with pytest.raises(InputError, match="marks need tables without and with treatment"):
+    with pytest.raises(InputError, match="marking estimators needs control and treated tables"):
         average_effects(alone)
     # A treatment without an effect is no table read twice.
     assert average_effects(read((*tables[:2], tables[1]))).loc["ATE", "value"] == 0
@@ -109,7 +109,7 @@ def broken(change):
             {"adjustment": "minimal"},
             "adjustment='minimal': column 'education-num' is unknown: expected one of age, sex",
         ),
-        (lambda s, c, t: (s, c, None), {}, "a study is of one table or three, .*: found 2"),
+        (lambda s, c, t: (s, c, None), {}, "a study needs one table or three; .*: found 2"),
         (
             lambda s, c, t: (s.drop(columns="studies"), c, t),
             {},
@@ -146,7 +146,7 @@ def broken(change):
         (
             lambda s, c, t: (s, c, t),
             {"probabilities": pd.DataFrame({"no": [0.5], "yes": [0.5]})},
-            "one row a subject, 4: found 1",
+            "one row per subject, 4: found 1",
         ),
         (lambda s, c, t: (s.head(0), c, t), {}, "observational table must have rows: found 0"),
         (lambda s, c, t: (s, c, t), {"adjustment": "some"}, "adjustment 'some' is unknown"),
@@ -154,7 +154,7 @@ def broken(change):
         (
             lambda s, c, t: (s, c, t),
             {"adjustment": ["income"]},
-            r"must not hold what it adjusts: found \['income'\]",
+            r"must not hold the treatment or the outcome: found \['income'\]",
         ),
         (
             lambda s, c, t: (s, c, t),
@@ -164,22 +164,22 @@ def broken(change):
         (
             lambda s, c, t: (s, c, t),
             {"truth": np.zeros(3)},
-            r"one effect a test subject, 4: found \(3,\)",
+            r"one effect per test subject, 4: found \(3,\)",
         ),
         (
             lambda s, c, t: (pd.concat([s, s["age"]], axis=1), c, t),
             {},
-            r"each observational column may be given once: found 'age'",
+            r"each observational column may be given only once: found 'age'",
         ),
         (
             lambda s, c, t: (s, pd.concat([c, c["income"]], axis=1), t),
             {},
-            r"each control column may be given once: found 'income'",
+            r"each control column may be given only once: found 'income'",
         ),
         (
             lambda s, c, t: (s, c, t),
             {"adjustment": ["age", "age"]},
-            r"each covariate may be given once: found 'age'",
+            r"each covariate may be given only once: found 'age'",
         ),
         (lambda s, c, t: (s, c, t), {"adjustment": 3}, "name at least one covariate: found 3"),
         (
@@ -196,7 +196,7 @@ def broken(change):
         (
             lambda s, c, t: (s.assign(age=[[1]] * 4), c, t),
             {},
-            "'age' must hold numbers, or text, or truth values, .*: found float, list",
+            "'age' must hold only numbers, only text or only truth values, .*: found float, list",
         ),
         (lambda s, c, t: ("seen.pickle", c, t), {}, "ending '.pickle' is unknown"),
         (lambda s, c, t: ("seen.csv", c, t), {}, "does not exist"),
@@ -259,27 +259,27 @@ def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tab
 @pytest.mark.parametrize(
     ("seen", "test", "message"),
     [
-        ([True, False] * 2, [0, 1, 0, 1], "the same in all tables: found bool, int"),
+        ([True, False] * 2, [0, 1, 0, 1], "alike in all tables: found bool, int"),
         (["0", "1"] * 2, [0, 1, 0, 1], "in all tables: found int, str"),
         (["0", "1", 1, "0"], ["0"] * 4, "in all tables: found int, str"),
         (
             ["yes", "no"] * 2,
             ["Yes", "no"] * 2,
-            r"must spell a level in one way: found \['yes', 'Yes'\]",
+            r"must spell each level alike: found \['yes', 'Yes'\]",
         ),
         (
             ["yes", "yes "] * 2,
             ["yes"] * 4,
-            r"must spell a level in one way: found \['yes', 'yes '\]",
+            r"must spell each level alike: found \['yes', 'yes '\]",
         ),
-        (["a b", "c"] * 2, ["a  b"] * 4, r"spell a level in one way: found \['a b', 'a  b'\]"),
-        (["0", "1"] * 2, ["0.0"] * 4, r"spell a level in one way: found \['0', '0.0'\]"),
-        (["00", "1"] * 2, ["0"] * 4, r"spell a level in one way: found \['00', '0'\]"),
-        (["1.5", "2", "?", "4"], ["1.5"] * 4, r"most levels are numbers: found \['\?'\]"),
+        (["a b", "c"] * 2, ["a  b"] * 4, r"spell each level alike: found \['a b', 'a  b'\]"),
+        (["0", "1"] * 2, ["0.0"] * 4, r"spell each level alike: found \['0', '0.0'\]"),
+        (["00", "1"] * 2, ["0"] * 4, r"spell each level alike: found \['00', '0'\]"),
+        (["1.5", "2", "?", "4"], ["1.5"] * 4, r"most levels, not all, are numbers: found \['\?'\]"),
         (
             ["1", "2", "3", "4"],
             ["1", "2", "3", "none"],
-            r"most levels are numbers: found \['none'\]",
+            r"most levels, not all, are numbers: found \['none'\]",
         ),
         ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, "'x' must be finite numbers below .*: found inf"),
         ([1.0, np.nan, 2.0, 4.0], [1e160] * 4, r"below 1e\+150: found 1e\+160"),
@@ -329,14 +329,16 @@ def test_test_subjects_who_are_alike_in_both_tables_are_read_once(tables, monkey
 
 def test_two_covariates_with_one_name_when_encoded_are_refused(tables):
     tables = [table.assign(**{"sex = F": 1.0}) for table in tables]
-    with pytest.raises(InputError, match=r"encoded under one name: found \['sex = F'\]"):
+    with pytest.raises(
+        InputError, match=r"encoded covariates must have different names: found \['sex = F'\]"
+    ):
         read(tables, adjustment=["sex", "sex = F"])
 
 
 def test_a_level_that_the_seen_lack_is_warned_of_if_that_is_no_chance(tables):
     seen, *others = (pd.concat([table] * 25) for table in tables)
     others = [table.assign(sex=["F", "M", "F", "woman"] * 25) for table in others]
-    told = "covariate 'sex': 25 of 100 test subjects have 'woman', and nobody of the seen"
+    told = "covariate 'sex': 25 of 100 test subjects have 'woman', which no observed"
     with pytest.warns(UserWarning, match=told) as warned:
         study = read((seen, *others))
     assert warned[0].filename == __file__
@@ -358,20 +360,20 @@ def test_covariates_that_are_alike_in_all_do_not_hide_other_subjects(tables):
     seen, control, treated = (table.assign(a=1, b="c", d=0.5) for table in tables)
     covariates = {"adjustment": ["age", "sex", "a", "b", "d"]}
     other = treated.assign(age=treated["age"] + 1, sex=["F"] * 3 + ["M"])
-    with pytest.raises(InputError, match="must be the same subjects in the same order"):
+    with pytest.raises(InputError, match="must hold the same subjects in the same order"):
         read((seen, control, other), **covariates)
 
 
 def test_groups_that_nobody_has_are_refused(tables):
     seen, *others = (table.assign(town=None) for table in tables)
-    with pytest.raises(InputError, match="'town' must tell the group of a test subject"):
+    with pytest.raises(InputError, match="'town' must tell the group of at least one test"):
         read((seen, *others), group="town")
 
 
 def test_a_treatment_that_is_spelled_in_two_ways_is_refused(tables):
     seen = tables[0].assign(studies=["no", "yes", "No", "evening"])
     with pytest.raises(
-        InputError, match=r"'studies' must spell a level in one way: found \['no', 'No'\]"
+        InputError, match=r"'studies' must spell each level alike: found \['no', 'No'\]"
     ):
         read((seen, *tables[1:]))
 
@@ -379,11 +381,11 @@ def test_a_treatment_that_is_spelled_in_two_ways_is_refused(tables):
 @pytest.mark.parametrize(
     ("no", "message"),
     [
-        ([0.5, np.nan, 0.5, 0.5], r"within 0 and 1: found \[nan\]"),
-        ([0.5, -0.1, 0.5, 0.5], r"within 0 and 1: found \[-0.1\]"),
-        ([0.5, 1.1, 0.5, 0.5], r"within 0 and 1: found \[1.1\]"),
+        ([0.5, np.nan, 0.5, 0.5], r"lie between 0 and 1: found \[nan\]"),
+        ([0.5, -0.1, 0.5, 0.5], r"lie between 0 and 1: found \[-0.1\]"),
+        ([0.5, 1.1, 0.5, 0.5], r"lie between 0 and 1: found \[1.1\]"),
         ([0.5, 0.6, 0.5, 0.5], r"of both arms must sum to at most 1: found \[\[0.6, 0.5\]\]"),
-        ([0.0, 0.5, 0.5, 0.5], "above 0 of what was taken: found 0.0"),
+        ([0.0, 0.5, 0.5, 0.5], "the arm that was taken must be above 0: found 0.0"),
     ],
 )
 def test_probabilities_that_cannot_be_are_refused(tables, no, message):
@@ -408,9 +410,9 @@ def test_probabilities_of_test_subjects_are_checked_like_the_others(tables):
     known = pd.DataFrame({"no": [1.0, 0.0, 0.5, 0.5], "yes": [0.0, 1.0, 0.5, 0.5]})
     assert read(tables, test_probabilities=known).test_probabilities is known
     for wrong, message in [
-        (known.assign(no=2), r"test_probabilities must be within 0 and 1: found \[2.0, 2.0"),
+        (known.assign(no=2), r"test_probabilities must lie between 0 and 1: found \[2.0, 2.0"),
         (known.assign(no=0.5), r"test_probabilities of both arms must sum to at most 1: found"),
-        (known.head(2), "test_probabilities must have one row a subject, 4: found 2"),
+        (known.head(2), "test_probabilities must have one row per subject, 4: found 2"),
         (known[["no"]], "test_probabilities column 'yes' is unknown: expected no"),
         (known[::-1], r"in the order of the subjects: found \[3, 2, 1\]"),
     ]:

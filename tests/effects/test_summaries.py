@@ -108,7 +108,7 @@ def test_who_failed_in_a_study_has_no_mean_over_the_others():
 
 
 def test_one_study_has_no_summary():
-    with pytest.raises(InputError, match="two studies or more: found 1"):
+    with pytest.raises(InputError, match="at least two studies: found 1"):
         over_studies(errors([1.0]))
 
 
@@ -169,7 +169,7 @@ def test_rankings_agree_as_far_as_scales_do():
     for n_studies in (2, 3):
         found, error = rank_agreement(worlds({"v": same}, n_studies))
         assert np.isfinite(found).all(axis=None) and error.isna().all(axis=None)
-    with pytest.raises(InputError, match="halves need two studies or more: found 1"):
+    with pytest.raises(InputError, match="rank agreement needs at least two studies: found 1"):
         rank_agreement(worlds({"v": same}, 1))
 
 

@@ -129,7 +129,8 @@ def test_education_rises_one_level_by_last_years_studies(fitted, world):
 def test_education_needs_adults_levels_in_order():
     with pytest.raises(
         InputError,
-        match=r"'education': EducationTransition is fitted to levels Preschool, .*, found levels ",
+        match=r"'education': EducationTransition must be fitted to levels Preschool, "
+        r".*, found levels ",
     ):
         EducationTransition("education").fit(Parents(), pd.Categorical(EDUCATION_LEVELS))
 
@@ -433,7 +434,8 @@ def test_what_a_designed_mechanism_learns_from_must_be_in_the_table(table):
         },
     }
     simulator = Simulator(Specification(entries, types=MECHANISMS))
-    sentence = "'marital-status': MaritalStatusTransition learns from parent 'age', in the model"
-    with pytest.raises(InputError, match=f"{sentence} numbers, in the table: found 'no such"):
+    sentence = "'marital-status': MaritalStatusTransition learns from parent 'age', which is"
+    rule = f"{sentence} numbers in the model and must be so in the table: found 'no such"
+    with pytest.raises(InputError, match=rule):
         simulator.fit(table.drop(columns="age"))
     assert set(simulator.fit(table).sample(n=5, horizon=2)["studies"]) == {NO}

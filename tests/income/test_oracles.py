@@ -77,7 +77,7 @@ def test_the_stated_errors_are_those_over_lotteries(study):
 
 def test_the_subjects_must_be_the_same():
     other = draw_study(fitted_simulator(), 50, 3, n_test=20, lottery=dict.fromkeys(ARMS, 0.5))
-    with pytest.raises(InputError, match="must be the seen ones"):
+    with pytest.raises(InputError, match="must be the observed subjects"):
         three_ways(other)
 
 

@@ -110,7 +110,7 @@ def test_a_table_that_the_paper_does_not_have_is_refused_in_a_sentence():
         beside_the_paper(nothing, table_of_paper="Table 9")
     found = ["estimator", "metric", "value", "lower", "upper"]
     twice = pd.DataFrame([["t-ridge", "R²", 0.5, 0.4, 0.6]] * 2, columns=found)
-    with pytest.raises(InputError, match="must be of one study"):
+    with pytest.raises(InputError, match="must show a single study"):
         beside_the_paper(twice)
 
 

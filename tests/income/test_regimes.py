@@ -159,7 +159,7 @@ def test_what_is_no_share_or_no_number_of_panels_is_refused(simulator, broken, r
 @pytest.mark.parametrize("said", [[NONE], (NONE, FULL, NONE)])
 def test_a_sequence_that_is_longer_or_shorter_than_its_decisions_is_refused_first(said):
     given = {"never study": NONE, "then and now": said}
-    rule = f"regime 'then and now' must be one for all .* there are, 2: found {len(said)}"
+    rule = f"regime 'then and now' must be a level, .* one per decision, 2: found {len(said)}"
     for draw in (true_values, lambda *given, **more: next(draw_panels(*given, **more))):
         with pytest.raises(InputError, match=rule):
             draw(None, given, 10, **WORLD)  # a simulator is not asked

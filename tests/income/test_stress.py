@@ -166,7 +166,12 @@ def test_studies_have_luck_of_their_own(studies):
         ("weather", [1], {}, "stress 'weather' is unknown: expected one of sample size"),
         ("sample size", [0.5], {}, "must be a whole number, at least 1: found 0.5"),
         ("sample size", [], {}, "at least 1: found None"),
-        ("sample size", [9, 9], {}, "each level of the stress 'sample size' may be given once"),
+        (
+            "sample size",
+            [9, 9],
+            {},
+            "each level of the stress 'sample size' may be given only once",
+        ),
         ("horizon", [7, 2], {}, "'horizon' must be a whole number, at least 3: found 2"),
         ("hidden confounder", ["race"], {}, "must be one of none, age, .*: found 'race'"),
         ("overlap", [-1.0], {}, "'overlap' must be 0 or more: found -1.0"),

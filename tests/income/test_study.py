@@ -190,7 +190,10 @@ def test_a_fit_of_ones_own_is_never_mistaken_for_the_books(simulator, few_of_adu
         ({"arms": ("No studies", "Sabbatical")}, "Sabbatical"),
         ({"adjustment": "some"}, "adjustment 'some' is unknown"),
         ({"n": 0}, "n must be"),
-        ({"repeats": 2, "test_seed": 2}, "truth_seed must not be that of the test subjects: found"),
+        (
+            {"repeats": 2, "test_seed": 2},
+            "truth_seed must not be the seed of the test subjects: found",
+        ),
     ],
 )
 def test_what_is_refused(simulator, changes, message):
@@ -215,19 +218,23 @@ def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator)
     # No study has the people, or the luck, of its test subjects.
     for wrong in (5, 6):
         seeds = {"test_seed": 5, "truth_seed": 6}
-        with pytest.raises(InputError, match=f"not be that of its test subjects: found {wrong}"):
+        with pytest.raises(
+            InputError, match=f"differ from test_seed and truth_seed: found {wrong}"
+        ):
             list(draw_studies(simulator, 50, [4, wrong], **options, **seeds))
     twice = draw_studies([simulator, other], 50, [7, 7, 8, 7], **options)
-    with pytest.raises(InputError, match="studies of a simulator must differ in seed: found 7"):
+    with pytest.raises(InputError, match="studies of one simulator need different seeds: found 7"):
         assert len([next(twice) for _ in range(3)]) == 3 and next(twice)
     for wrong, found in (([], r"\[\]"), ("income_scm_1.0", r"\['i', 'n', 'c'\]")):
-        with pytest.raises(InputError, match=f"studies need simulators: found {found}"):
+        with pytest.raises(
+            InputError, match=f"simulators must be one Simulator or several: found {found}"
+        ):
             next(draw_studies(wrong, 10, [0]))
-    with pytest.raises(InputError, match=r"studies need seeds, as range\(3\): found 3"):
+    with pytest.raises(InputError, match=r"seeds must be an iterable, such as range\(3\): found 3"):
         next(draw_studies(simulator, 10, 3))
     garden = Simulator(Specification({"light": {"sampler": "gaussian"}}))
     garden.fit(pd.DataFrame({"light": [2.0, 4.0]}))
-    with pytest.raises(InputError, match=r"make a lib.effects.Study: found \['light'\]"):
+    with pytest.raises(InputError, match=r"use lib.effects.Study: found \['light'\]"):
         next(draw_studies(garden, 10, [0]))
 
 

@@ -143,7 +143,7 @@ def test_a_rule_reads_whatever_does_not_follow_from_its_variable(town, seen):
 
 @pytest.mark.parametrize("name", ["pay", "wealth"])
 def test_a_rule_cannot_read_what_follows_from_its_variable(town, name):
-    sentence = re.escape(f"the rule for 'job' at step 1 reads '{name}', which is not known by then")
+    sentence = re.escape(f"the rule for 'job' at step 1 reads '{name}', which is not yet known")
     with pytest.raises(InputError, match=sentence + r".*age, sex, job, age \(previous\)"):
         town.sample(n=3, horizon=2, do={"job": {1: lambda now, before: now[name]}})
 
@@ -263,7 +263,7 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
     ("do", "sentence"),
     [
         ({"wealth": 1}, "do: variable 'wealth' is unknown: expected one of age, sex, job, pay"),
-        (["job"], "do must map variables to what is done: found ['job']"),
+        (["job"], "do must be a mapping from variables to actions: found ['job']"),
         (
             {"job": "king"},
             "do: 'job' at step 0: level 'king' is unknown: expected one of clerk, co",
@@ -272,30 +272,36 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ({"job": None}, "do: 'job' at step 0: level None is unknown"),
         ({"job": {1: ["cook", "king", "cook"]}}, "do: 'job' at step 1: level 'king' is unknown"),
         ({"job": {1: ["cook", np.nan, "cook"]}}, "do: 'job' at step 1: level nan is unknown"),
-        ({"job": {2: "cook"}}, "do: 'job' at step 2: the steps simulated are 0 to 1"),
-        ({"job": {-1: "cook"}}, "do: 'job' at step -1: the steps simulated are 0 to 1"),
-        ({"job": {True: "cook"}}, "do: 'job' at step True: the steps simulated are 0 to 1"),
-        ({"job": {"1": "cook"}}, "do: 'job' at step 1: the steps simulated are 0 to 1"),
-        ({"job": {range(1, 3): "cook"}}, "do: 'job' at step 2: the steps simulated are 0 to 1"),
-        ({"job": {"cook": 0.5}}, "do: 'job' at step cook: the steps simulated are 0 to 1"),
+        ({"job": {2: "cook"}}, "do: 'job' at step 2: step must be a number from 0 to 1"),
+        ({"job": {-1: "cook"}}, "do: 'job' at step -1: step must be a number from 0 to 1"),
+        ({"job": {True: "cook"}}, "do: 'job' at step True: step must be a number from 0 to 1"),
+        ({"job": {"1": "cook"}}, "do: 'job' at step 1: step must be a number from 0 to 1"),
+        ({"job": {range(1, 3): "cook"}}, "do: 'job' at step 2: step must be a number from 0 to 1"),
+        ({"job": {"cook": 0.5}}, "do: 'job' at step cook: step must be a number from 0 to 1"),
         (
             {"job": {range(2): "cook", 1: "clerk"}},
-            "do: 'job' may be set once at each step: found 1",
+            "do: 'job' may be set only once at each step: found 1",
         ),
-        ({"job": {1: "cook", range(2): "cook"}}, "do: 'job' may be set once at each step: found 1"),
+        (
+            {"job": {1: "cook", range(2): "cook"}},
+            "do: 'job' may be set only once at each step: found 1",
+        ),
         ({"pay": "much"}, "do: 'pay' at step 0: finite numbers are needed: found 'much'"),
         ({"pay": "40"}, "do: 'pay' at step 0: finite numbers are needed: found '40'"),
         ({"pay": None}, "do: 'pay' at step 0: finite numbers are needed: found None"),
         ({"pay": np.inf}, "do: 'pay' at step 0: finite numbers are needed: found inf"),
         ({"pay": [1.0, 2.0, np.nan]}, "'pay' at step 0: finite numbers are needed: found nan"),
         ({"pay": [1, 2, "3"]}, "'pay' at step 0: finite numbers are needed: found '3'"),
-        ({"pay": [1.0, 2.0]}, "'pay' at step 0: one value a subject is needed, 3: found 2"),
-        ({"pay": np.ones((3, 2))}, "one value a subject is needed, in one dimension: found (3, 2)"),
+        ({"pay": [1.0, 2.0]}, "'pay' at step 0: one value per subject is needed, 3: found 2"),
+        (
+            {"pay": np.ones((3, 2))},
+            "one value per subject is needed, in one dimension: found (3, 2)",
+        ),
         ({"pay": pd.Series([1.0, 2.0])}, "'pay' at step 0: no value is given for subject 2"),
-        ({"pay": StochasticPolicy({"a": 1})}, "'pay' at step 0: a StochasticPolicy needs levels"),
+        ({"pay": StochasticPolicy({"a": 1})}, "'pay' at step 0: a StochasticPolicy is for levels"),
         (
             {"job": {0: {"cook": 1.0}}},
-            "'job' at step 0: a mapping is not done; a distribution",
+            "'job' at step 0: the value must not be a mapping; use Sto",
         ),
         ({"job": StochasticPolicy({"king": 1})}, "'job' at step 0: level 'king' is unknown"),
         (
@@ -312,7 +318,7 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ),
         (
             {"pay": lambda now, before: [1.0]},
-            "the rule for 'pay' at step 0: one value a subject is needed, 3: found 1",
+            "the rule for 'pay' at step 0: one value per subject is needed, 3: found 1",
         ),
         (
             {"pay": lambda now, before: now["age"] * np.nan},
@@ -365,5 +371,5 @@ def test_what_a_rule_says_of_subjects_by_name_is_theirs_in_any_order(town):
 @pytest.mark.parametrize("t", [1.0, np.nan, "1"])
 def test_the_step_of_start_is_a_whole_number(town, t):
     start = town.sample(3).assign(t=t)
-    with pytest.raises(InputError, match="start must be of one step, below the horizon, 2"):
+    with pytest.raises(InputError, match="start must hold one step, below the horizon of 2"):
         town.sample(horizon=2, start=start)

@@ -343,7 +343,7 @@ def test_fit_quality_on_another_table_reads_its_levels_by_name(town, town_table)
     ):
         town.fit_quality(men.assign(job="king"))
     with pytest.raises(
-        InputError, match="'job': its AUC needs every level in the table, 'clerk' i"
+        InputError, match="'job': the AUC needs every level in the table, 'clerk' i"
     ):
         town.fit_quality(men[men["job"] != "clerk"])
 
@@ -458,15 +458,15 @@ def test_whole_numbers_of_numpy_are_whole_numbers(town):
         (lambda t: t.head(0), "the table must have rows: found 0"),
         (
             lambda t: t.assign(pay="much"),
-            "'pay': LinearGaussianSampler is fitted to numbers, found levels much",
+            "'pay': LinearGaussianSampler must be fitted to numbers, found levels much",
         ),
         (
             lambda t: t.drop(columns="pay"),
-            "'pay': LinearGaussianSampler is fitted to numbers, found",
+            "'pay': LinearGaussianSampler must be fitted to numbers, found",
         ),
         (
             lambda t: t.drop(columns="sex"),
-            "'sex': MultinomialVariable is fitted to levels, found no such column",
+            "'sex': MultinomialVariable must be fitted to levels, found no such column",
         ),
         (
             lambda t: t.assign(job=pd.Categorical(t["job"], ["clerk", "cook", "king", "nurse"])),
@@ -497,7 +497,7 @@ def test_a_category_stays_a_category(town_table, seq_sampler):
     specification = Specification(variables, types={"Drift": Drift})
     with pytest.raises(
         InputError,
-        match=r"'sex' must stay at later steps what .* step 0, levels F, M: found 'numbers'",
+        match=r"'sex' must keep the kind .* step 0, levels F, M: found 'numbers'",
     ):
         Simulator(specification).fit(town_table)
 
@@ -510,8 +510,11 @@ def test_a_cause_is_in_the_model_what_it_was_in_the_table(town_table):
         return Simulator(Specification({"job": cause, "pay": effect})).fit(town_table)
 
     assert set(with_constant("cook").sample(n=5)["job"]) == {"cook"}
-    sentence = "'pay': LinearGaussianSampler learns from parent 'job', in the model numbers, in "
-    with pytest.raises(InputError, match=sentence + "the table: found 'levels clerk, cook, nurse'"):
+    sentence = (
+        "'pay': LinearGaussianSampler learns from parent 'job', which is numbers in the model "
+    )
+    found = "found 'levels clerk, cook, nurse'"
+    with pytest.raises(InputError, match=f"{sentence}and must be so in the table: {found}"):
         with_constant(1)
 
 
@@ -564,9 +567,9 @@ def test_another_coupling_after_the_fit_changes_every_draw(town, town_table, cou
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        (lambda noise: noise[0, :1], "one value a subject is needed, 5: found 1"),
-        (lambda noise: noise, r"one value a subject is needed, in one dimension: found \(1, 5\)"),
-        (lambda noise: 1.0, r"one value a subject is needed, in one dimension: found \(\)"),
+        (lambda noise: noise[0, :1], "one value per subject is needed, 5: found 1"),
+        (lambda noise: noise, r"one value per subject is needed, in one dimension: found \(1, 5\)"),
+        (lambda noise: 1.0, r"one value per subject is needed, in one dimension: found \(\)"),
         (lambda noise: np.log(noise[0] - 1), "finite numbers are needed: found nan"),
         (lambda noise: Parents()["age"] + noise[0], "'age' is not there"),
     ],
@@ -624,16 +627,16 @@ def test_an_unfitted_simulator_says_so(town_specification, town_table):
 @pytest.mark.parametrize(
     ("change", "options", "sentence"),
     [
-        (lambda s: s, {"n": 4}, "start: column 'age': one value a subject is needed, 4: found 3"),
+        (lambda s: s, {"n": 4}, "start: column 'age': one value per subject is needed, 4: found 3"),
         (
             lambda s: s,
             {"horizon": 1},
-            "start must be of one step, below the horizon, 1: found [1]",
+            "start must hold one step, below the horizon of 1: found [1]",
         ),
         (
             lambda s: s.assign(t=[0, 1, 1]),
             {},
-            "start must be of one step, below the horizon, 3: found [0, 1]",
+            "start must hold one step, below the horizon of 3: found [0, 1]",
         ),
         (lambda s: s.drop(columns="job"), {}, "start: column 'job' is missing"),
         (
@@ -646,7 +649,7 @@ def test_an_unfitted_simulator_says_so(town_specification, town_table):
         (
             lambda s: s,
             {"do": {"job": {1: "cook"}}},
-            "do: 'job' at step 1: the states at that step are given by start",
+            "do: 'job' at step 1: start already gives the states at that step",
         ),
         (
             lambda s: s,
@@ -656,16 +659,16 @@ def test_an_unfitted_simulator_says_so(town_specification, town_table):
         *(
             (lambda s, subject=subject: s.assign(subject=subject), {}, sentence)
             for subject, sentence in (
-                ([0, 1, 1], "start: subjects must be whole numbers, each once: found [1.0]"),
-                ([0, 0.5, 1], "start: subjects must be whole numbers, each once: found [0.5]"),
-                ([-1, 0, 1], "start: subjects must be whole numbers, each once: found [-1.0]"),
+                ([0, 1, 1], "start: subjects must be unique whole numbers ≥ 0: found [1.0]"),
+                ([0, 0.5, 1], "start: subjects must be unique whole numbers ≥ 0: found [0.5]"),
+                ([-1, 0, 1], "start: subjects must be unique whole numbers ≥ 0: found [-1.0]"),
                 (list("abc"), "start: column 'subject': finite numbers are needed: found 'a'"),
             )
         ),
         (
             lambda s: s,
             {"do": {"job": {0: "cook"}}},
-            "'job' at step 0: the steps simulated are 1 to 2",
+            "'job' at step 0: step must be a number from 1 to 2",
         ),
     ],
 )
@@ -710,7 +713,9 @@ def test_parameters_are_left_as_they_were_given(town_specification, town_table):
 
 def test_a_doubled_column_of_the_table_is_refused():
     table = pd.DataFrame([[20.0, 1.0], [30.0, 2.0]], columns=["age", "age"])
-    with pytest.raises(InputError, match="each column of the table may be given once: found 'age'"):
+    with pytest.raises(
+        InputError, match="each column of the table may be given only once: found 'age'"
+    ):
         Simulator(Specification({"age": {"sampler": "gaussian"}})).fit(table)
 
 

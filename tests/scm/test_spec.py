@@ -97,7 +97,7 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             two(sampler={"type": "LinearGaussianSampler", "bounds": [3, 2]}),
-            "key 'bounds': the lower bound must be below the upper, found [3, 2]",
+            "key 'bounds': the lower bound must be below the upper bound, found [3, 2]",
         ),
         (
             two(sampler={"type": "LinearGaussianSampler", "std_mod": -1}),
@@ -116,14 +116,14 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ({"time": {"sampler": "ConstantSampler"}}, "(ConstantSampler), key 'value' is missing"),
         ({"age": "gaussian"}, "variable 'age' must be a mapping of keys: found 'gaussian'"),
         *(
-            (two() | {name: AGE}, f"variable '{name}' needs another name, samples have columns 's")
+            (two() | {name: AGE}, f"variable '{name}' needs another name; samples already have c")
             for name in ("subject", "t")
         ),
         ({}, "model.yml: 'variables' must map names to variables: found {}"),
         *(
             (
                 {name: {"sampler": "gaussian"}},
-                f"variable {name} needs text for a name, in YAML in q",
+                f"variable {name} must have text as its name, in YAML",
             )
             for name in (1, True)  # YAML reads 1 and yes so, of which the second would be lost
         ),
@@ -195,8 +195,8 @@ def test_a_broken_rule_is_one_sentence(tmp_path, variables, sentence):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("variables: {age: {sampler: gaussian}, age: {sampler: None}}", "key 'age' stands twice"),
-        ("variables:\n  age: {sampler: gaussian, sampler: None}", "key 'sampler' stands twice"),
+        ("variables: {age: {sampler: gaussian}, age: {sampler: None}}", "key 'age' occurs twice"),
+        ("variables:\n  age: {sampler: gaussian, sampler: None}", "key 'sampler' occurs twice"),
         ("variables: [", "is not YAML"),
         ("variables: {age: !!python/object:os.system {}}", "is not YAML"),
         ("just text", "the key 'variables' is missing"),
@@ -308,19 +308,22 @@ def test_a_public_file_loads_with_one_warning_for_each_key_without_meaning(tmp_p
         assert len(caught) == len(loaded)
     places = [*PUBLIC_KEYS, "seq_fit", "multi_class", "transform_input", "seq_transform_input"]
     places += ["transformation"] * 2
-    keys = [re.fullmatch(r".*key '(\S+)' has no meaning here", text)[1] for text in loaded]
+    keys = [
+        re.fullmatch(r".*key '(\S+)' has no meaning here and is ignored", text)[1]
+        for text in loaded
+    ]
     assert sorted(keys) == sorted(places)
     assert any("variable 'hours-per-week', seq_sampler: key 'transf" in text for text in loaded)
 
 
-@pytest.mark.filterwarnings("ignore:.*has no meaning here")
+@pytest.mark.filterwarnings("ignore:.*has no meaning here and is ignored")
 def test_keys_that_stand_twice_are_refused_only_where_they_mean_something(tmp_path):
     # The authors' own file says so, in a section that steers other software.
     twice = public_file().replace("simulator:\n  seed: 0\n", "simulator:\n  seed: 0\n  seed: 1\n")
-    with pytest.warns(UserWarning, match="the key 'seed' stands twice, in a section without a m"):
+    with pytest.warns(UserWarning, match="the key 'seed' occurs twice, in a section that is not u"):
         specification = from_text(tmp_path, twice)
     assert len(specification.variables) == 15
-    with pytest.raises(InputError, match="the key 'p_stay' stands twice"):
+    with pytest.raises(InputError, match="the key 'p_stay' occurs twice"):
         once = public_file()
         from_text(tmp_path, once.replace("p_stay: 0.95", "p_stay: 1\n      p_stay: 0"))
 
@@ -339,7 +342,7 @@ def test_a_public_file_means_the_same_as_ours(few_of_adult, tmp_path):
     ours = Simulator(Specification.from_yaml("data/specs/income_scm_1.0.yml", MECHANISMS)).fit(
         few_of_adult, seed=3
     )
-    with pytest.warns(UserWarning, match="has no meaning here"):
+    with pytest.warns(UserWarning, match="has no meaning here and is ignored"):
         public = Simulator(from_text(tmp_path, public_file()))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

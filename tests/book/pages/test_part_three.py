@@ -199,14 +199,14 @@ def test_solutions_of_a_theme_show_what_they_say(lighthouses):
     unknown, undecided = (shown.data for shown in lighthouses.displayed["solution-2"])
     assert "must know every sentence" in unknown
     assert "must decide every condition" in undecided
-    assert lighthouses.printed["solution-3"].startswith("4 ships\na fact may not be told twice")
+    assert lighthouses.printed["solution-3"].startswith("4 ships\na fact must not be told twice")
     wrong, prompts = map(
         int, re.findall(r"\d+", lighthouses.printed["solution-4"].replace("\u202f", ""))
     )
     assert 0 < wrong < prompts
     largest = lighthouses.printed["solution-5"]
     assert largest.startswith("0 of ")
-    assert "must tell each of 19 nodes: found 18" in largest
+    assert "must return 19 nodes: found 18" in largest
 
 
 @pytest.fixture(scope="module")
