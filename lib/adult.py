@@ -74,8 +74,6 @@ def load_adult(path: AnyPath | None = None) -> pd.DataFrame:
     complete["capital-net"] = complete["capital-gain"] - complete["capital-loss"]
     complete["marital-status"] = complete["marital-status"].replace(_CODEBOOK["married"], "Married")
     complete = complete.drop(columns=["fnlwgt", "capital-gain", "capital-loss"])
-    for name, column in complete.items():
-        levels = EDUCATION_LEVELS if name == "education" else sorted(column.unique())
-        number = pd.api.types.is_numeric_dtype(column)
-        complete[name] = column.astype(float if number else pd.CategoricalDtype(levels))
-    return complete
+    numbers = complete.select_dtypes("number").columns
+    kinds = {name: float if name in numbers else "category" for name in complete}
+    return complete.astype(kinds | {"education": pd.CategoricalDtype(EDUCATION_LEVELS)})

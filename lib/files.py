@@ -57,7 +57,7 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
     kind, met = ("folder", path.is_dir()) if files else ("file", path.is_file())
     if path.exists() and not met:  # a rename would replace even a device
         raise InputError(f"{path} cannot be written: it exists and is not a {kind}")
-    others = sorted(one.name for one in path.glob("*") if one.name not in files) if files else []
+    others = sorted({one.name for one in path.glob("*")} - {*files})  # in a file, there are none
     check(not others, f"folder {path} will be replaced and must not hold anything else", others)
     name = f".partial.{os.getpid()}.{secrets.token_hex(4)}.{{}}{path.name}"
     beside, before = (path.with_name(name.format(part)) for part in ("", "before."))
@@ -77,10 +77,8 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
             raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):  # nothing was moved, or its place is taken
-            os.rename(before, path)
-        _remove(beside)
-        _remove(before)
+        for left in (before, beside):
+            _clear(left, path)
 
 
 def remove_left(path: Path) -> None:
@@ -88,14 +86,14 @@ def remove_left(path: Path) -> None:
     for left in path.parent.glob(f".partial.*.{glob.escape(path.name)}"):
         writer = left.name.split(".")[2]
         if not (writer.isdecimal() and psutil.pid_exists(int(writer))):
-            if left.name.endswith(f".before.{path.name}") and not path.exists():
-                os.replace(left, path)  # killed after the old one had moved, before the new one
-            _remove(left)
+            _clear(left, path)
 
 
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+def _clear(left: Path, path: Path) -> None:
+    with contextlib.suppress(OSError):  # such as if nothing is left
+        if left.name.endswith(f".before.{path.name}") and not path.exists():
+            os.rename(left, path)  # it had moved for a new one, which never came
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def write_bytes(path: AnyPath, content: bytes) -> None:
@@ -195,6 +193,11 @@ def writable(folder: Path, remedy: str = "", mode: int = 0o777) -> None:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}{remedy}") from None
 
 
+def sha256(content: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def file_lock(path: Path, wait: bool = True) -> FileLock:
     """Return a file lock, which the system releases when its holder ends, however it ends.
 
@@ -213,5 +216,5 @@ def digest(path: Path, without: Collection[str] = ()) -> str:
     for one in [*path.rglob("*")] or [path]:
         place = one.relative_to(path)
         if one.is_file() and not any(part[0] == "." or part in apart for part in place.parts):
-            found[place.as_posix()] = hashlib.sha256(one.read_bytes()).hexdigest()
+            found[place.as_posix()] = sha256(one.read_bytes())
     return str(joblib.hash(found))

@@ -226,13 +226,12 @@ def _named_at_ends(axes: Axes, told: Sequence[str], height: float) -> list[str]:
 def _head(figure: Figure, title: str, but: Collection[str] = ()) -> None:
     """Write a title above all panels and, below it, the legend without `but`, and make room."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    told = [each for each in zip(handles, labels, strict=True) if each[1] not in but]
-    handles, labels = [one for one, _ in told], [label for _, label in told]
-    beside = 4 if max(map(len, labels), default=0) <= 14 else 2
+    told = {label: one for label, one in zip(labels, handles, strict=True) if label not in but}
+    beside = 4 if max(map(len, told), default=0) <= 14 else 2
     place = {"loc": "outside upper left", "alignment": "left", "ncols": beside}
     title = textwrap.fill(title, 62)
-    figure.legend(handles, labels, title=title, **place).get_title().set_weight("bold")
-    rows = 1 + title.count("\n") - (-len(labels) // beside)
+    figure.legend(told.values(), told, title=title, **place).get_title().set_weight("bold")
+    rows = 1 + title.count("\n") - (-len(told) // beside)
     figure.set_figheight(figure.get_figheight() + 0.2 + 0.22 * rows)
 
 

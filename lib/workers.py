@@ -50,5 +50,4 @@ def in_order(work: Iterable[Any], n_jobs: int | None = None, **options: Any) -> 
         shared, calls = joblib.Parallel(n_jobs, **options), iter(work)
         rounds = iter(lambda: list(itertools.islice(calls, workers)), [])
         return itertools.chain.from_iterable(map(shared, rounds))
-    found: Iterator[Any] = shared(work)
-    return found
+    return iter(shared(work))

@@ -88,6 +88,14 @@ def test_a_folder_that_had_made_room_when_its_writer_was_killed_is_put_back(tmp_
     assert (tmp_path / "set" / "table").read_text() == "old"
 
 
+def test_an_old_folder_that_cannot_be_put_back_is_not_removed(tmp_path, monkeypatch):
+    left = tmp_path / f".partial.{2**31 - 1}.12345678.before.set"
+    left.mkdir()
+    monkeypatch.setattr(os, "rename", lambda *_: os.stat(tmp_path / "nowhere"))
+    remove_left(tmp_path / "set")
+    assert left.is_dir()
+
+
 def test_a_device_is_not_replaced_by_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):

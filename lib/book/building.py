@@ -3,7 +3,6 @@
 The module also makes sheets of exercises from these pages, and keeps the tables that they mark.
 """
 
-import hashlib
 import json
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -19,7 +18,7 @@ from lib.book.rendering import TEMPLATES, Site
 from lib.book.running import execute, read_record, why_stale
 from lib.cache import versions
 from lib.errors import InputError, check
-from lib.files import file_lock, writable, write_text
+from lib.files import file_lock, sha256, writable, write_text
 
 #: The file that the page on the status of all pages includes.
 STATUS = "status_table.md"
@@ -155,7 +154,7 @@ def _files(run: Run, folder: Path) -> dict[Path, str]:
         name, text = mark["name"], mark["text/csv"]
         check(name not in digests, f"page {run.page} may record each name only once", name)
         files[folder / f"{name}.csv"] = text
-        digests[name] = hashlib.sha256(text.encode()).hexdigest()
+        digests[name] = sha256(text.encode())
     if files:
         kept = {what: record[what] for what in ("command", "parameters", "seconds", "versions")}
         kept |= {"date": record["started"][:10], "tables": digests}

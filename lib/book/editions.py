@@ -15,7 +15,6 @@ its own defaults. An edition that is `like` another has the same pages, and `par
 own, listed by page. Everything in an edition is checked before anything runs.
 """
 
-import hashlib
 import os
 import re
 import shlex
@@ -29,7 +28,7 @@ from pydantic import BaseModel, Field, ValidationError
 from lib import ROOT
 from lib.book.parameters import checked, read_notebook, read_parameters
 from lib.errors import InputError, check, check_known, check_names, first_problem
-from lib.files import read_yaml
+from lib.files import read_yaml, sha256
 
 #: The length at which the name of a run's folder is cut. More is added to it, and systems allow
 #: names of 255 bytes, some of them only paths of 260.
@@ -76,7 +75,7 @@ def folder_name(*words: str) -> str:
     plain = re.sub(r"[^\w.,=+-]+", "-", said, flags=re.ASCII)
     if plain == said and said.count(",") < len(words) and len(said) <= LONGEST_NAME:
         return said
-    return f"{plain[:LONGEST_NAME]},{hashlib.sha256(repr(words).encode()).hexdigest()[:8]}"
+    return f"{plain[:LONGEST_NAME]},{sha256(repr(words).encode())[:8]}"
 
 
 #: The book that this `lib` belongs to.
@@ -130,7 +129,7 @@ class Run:
     def called(self) -> str:
         """The notebook as run folders name it; from elsewhere, its own folder tells it apart."""
         folder, stem = self.notebook.parent, self.notebook.stem
-        apart = hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]
+        apart = sha256(os.fsencode(folder))[:8]
         return stem if self.source == stem else f"{stem}-in-{folder.name}-{apart}"
 
     @property

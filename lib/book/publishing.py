@@ -10,7 +10,6 @@ its extension for responsible AI. All are made from the tables themselves and a
 """
 
 import contextlib
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ from lib import ROOT
 from lib.book.rendering import TEMPLATES
 from lib.cache import versions
 from lib.errors import InputError, check
-from lib.files import AnyPath, digest, read_yaml, write_text
+from lib.files import AnyPath, digest, read_yaml, sha256, write_text
 
 #: Section of a datasheet → key → question and, if it is the same for all data sets, the answer.
 QUESTIONS = read_yaml(ROOT / "data" / "datasheet.yml")
@@ -58,9 +57,8 @@ class Description:
 def publish(folder: AnyPath, description: Description, csv: bool = False) -> Path:
     """Write a card, a datasheet and Croissant metadata beside the Parquet tables of a folder.
 
-    The folder holds one `TABLE.parquet` for each table of the description, and no other. Each table
-    has exactly the columns that are described. With `csv`, every table is also written to the
-    folder `csv`, with lists as JSON.
+    The folder holds a `TABLE.parquet` for each table of the description, with exactly its columns,
+    and no other. With `csv`, every table is also written to the folder `csv`, with lists as JSON.
     """
     folder = Path(folder)
     found = {path.stem: pq.read_schema(path).names for path in folder.glob("*.parquet")}
@@ -93,18 +91,11 @@ def check_published(folder: Path, version: str, csv: bool) -> None:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         told = json.loads((folder / FILES[-1]).read_text(encoding="utf-8"))
         files = {one["contentUrl"]: one["sha256"] for one in told["distribution"]}
-        found = f"version {told['version']}"
-        damaged = [k for k, one in files.items() if _sha256((folder / k).read_bytes()) != one]
-        found = f"{damaged[0]} damaged" if damaged else found
+        damaged = [k for k, one in files.items() if sha256((folder / k).read_bytes()) != one]
+        found = f"{damaged[0]} damaged" if damaged else f"version {told['version']}"
         if csv and not any(name.endswith(".csv") for name in files):
             found = "no CSV files"
-        elif found == f"version {version}":
-            return
-    check(False, rule, found)
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    check(found == f"version {version}", rule, found)
 
 
 def _table(folder: Path, name: str, description: Description) -> dict[str, Any]:
@@ -116,7 +107,7 @@ def _table(folder: Path, name: str, description: Description) -> dict[str, Any]:
         "name": name,
         "rows": parquet.metadata.num_rows,
         "key": [_id(name, column) for column in description.keys.get(name, ())],
-        "files": {k: (len(one), _sha256(one)) for k, one in contents.items()},
+        "files": {k: (len(one), sha256(one)) for k, one in contents.items()},
         "columns": [
             {"id": _id(name, one.name), "name": one.name, "type": str(one.type)}
             | {"meaning": description.columns[name][one.name], **_data_type(one.type)}

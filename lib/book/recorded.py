@@ -5,7 +5,6 @@
 (`lib.book.building`), where :func:`recorded` finds them.
 """
 
-import hashlib
 import io
 import json
 import math
@@ -19,7 +18,7 @@ from myst_nb import glue
 
 from lib import ROOT
 from lib.errors import InputError, check
-from lib.files import reading
+from lib.files import reading, sha256
 from lib.tables import number_text, only_counts, typeset
 
 #: One folder per edition, and in it one per page, with its tables and their record `run.json`.
@@ -118,7 +117,7 @@ def recorded(
         with reading(path):
             text = path.read_text(encoding="utf-8")
             run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
-        if run["tables"].get(name) != hashlib.sha256(text.encode()).hexdigest():
+        if run["tables"].get(name) != sha256(text.encode()):
             again = f"run `python -m lib record {path.parts[-3]}` again"
             raise InputError(f"{path} differs from what was recorded: {again}")
         # Only empty cells are missing values: a level may be called None.

@@ -149,7 +149,6 @@ def run_page(run: Run) -> dict[str, Any]:
     cell.source = with_values(cell.source, run.values)
     # Inputs are noted before the run, so that a change during the run counts as a change.
     record: dict[str, Any] = {
-        "page": run.page,
         "notebook": run.notebook.stem,
         "parameters": run.values,
         "status": "complete",

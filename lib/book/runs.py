@@ -161,8 +161,8 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     standard errors, as for independent runs. Returns the folder of the page, and the problems.
     """
     # A path to somewhere else is kept whole, so that it is not the name of any run.
-    own = {path: path.parent.resolve() == book.runs.resolve() for path in map(Path, names)}
-    told = (one.name if at or one.parent == Path() else str(one) for one, at in own.items())
+    home, paths = book.runs.resolve(), map(Path, names)
+    told = (one.name if one.parent.resolve() == home else str(one) for one in paths)
     names = list(dict.fromkeys(told))
     check(len(names) > 1, "a comparison needs at least two different runs", names)
     records = find_runs(book)
@@ -188,7 +188,8 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
     names_in = dict.fromkeys(itertools.chain(*every))
     given = {k: [as_source(one[k]) if k in one else "" for one in every] for k in names_in}
     every = [run["digests"] for run in runs]
-    apart = [what for what in every[0] if len({one.get(what) for one in every}) > 1]
+    inputs = dict.fromkeys(itertools.chain(*every))  # a file may be named by one run alone
+    apart = [what for what in inputs if len({one.get(what) for one in every}) > 1]
     text = TEMPLATES.get_template("comparison.md").render(
         names=names, runs=runs, given=given, apart=apart, figures=figures, pages=pages
     )

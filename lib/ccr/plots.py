@@ -18,8 +18,8 @@ RADIUS, STEP = 0.17, 0.52
 
 
 @drawn_quietly
-def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None = None) -> Figure:
-    """Draw a chain beside its cut tree, at the same heights, with the PNS of edges if given."""
+def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float]) -> Figure:
+    """Draw a chain beside its cut tree, at the same heights, with the PNS of its edges."""
     places, tree = _places(chain), chain.cut_tree
     # If there are many arcs, they begin further left and lie closer, so that all have room.
     arcs = max(1, len(tree) - 2)
@@ -36,10 +36,9 @@ def chain_and_cut_tree(chain: Chain, pns: Mapping[tuple[int, int], float] | None
         # The further an arc reaches, the wider it is. Its middle lies half its bend off the chord.
         width = min(0.48, (1.25 - start) / arcs) * (tree.index(effect) - tree.index(cause) - 1)
         arrow(right, (x, y), (x, end), 2 * width / (end - y), **edge)
-        if pns is not None:
-            look = {"bbox": {"fc": "white", "ec": "none", "pad": 0.8}, "size": 9, "ha": "center"}
-            said = number_text(pns[cause, effect], digits=".3g")
-            right.text(x + width, (y + end) / 2, said, va="center", **look)
+        look = {"bbox": {"fc": "white", "ec": "none", "pad": 0.8}, "size": 9, "ha": "center"}
+        said = number_text(pns[cause, effect], digits=".3g")
+        right.text(x + width, (y + end) / 2, said, va="center", **look)
     for axes, title, nodes in ((left, "causal graph", places), (right, "cut tree", spine)):
         axes.set(aspect="equal", xlim=(-WIDTH / 4, WIDTH / 4), ylim=(bottom - 0.25, 0.25))
         axes.set_title(title, loc="center")
@@ -108,7 +107,6 @@ def convergence(errors: pd.DataFrame) -> Figure:
     title, unit = f"Error of the PNS: {least} samples, {most}", "error of the PNS"
     figure = lines(table, "number of samples n", title, unit, **options)
     figure.axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    figure.axes[0].yaxis.set_minor_formatter("")
     return figure
 
 
@@ -120,8 +118,7 @@ def estimates(scores: Mapping[str, Scores]) -> Figure:
     table = table.rename(columns={"answers": "value", "exact": "exact ATE"})
     span = table["effect"] - table["cause"]
     whole = span == span.groupby([table["panel"], table["task"]]).transform("max")
-    parts = {"parts": table[~whole], "whole": table[whole]}
-    table = pd.concat(parts, names=["series"]).reset_index("series")
+    table["series"] = np.where(whole, "whole", "parts")
     options = {"look": DOTS, "columns": 3, "height": 1.8}
     off = (table["value"] - table["exact ATE"]).abs().groupby(table["panel"], sort=False).mean()
     title = f"Mean error: {extremes(off.dropna())}"

@@ -153,11 +153,9 @@ class Story:
         The program goes through all worlds that fit and prints the answer that it finds.
         """
         names = [repr(node.label) for node in self.nodes]
-        facts = [
-            f"    {name}: {(False, True, None)[n]}," for name, n in zip(names, told, strict=True)
-        ]
-        rules = []
+        facts, rules = [], []
         for node, causes in enumerate(self.world.chain.parents):
+            facts.append(f"    {names[node]}: {(False, True, None)[told[node]]},")
             values = [f"own[{names[node]}]", *(f"now[{names[cause]}]" for cause in causes)]
             rule = f" {self.world.operators[node]} ".join(values)
             rules.append(f"    now[{names[node]}] = do.get({names[node]}, {rule})")

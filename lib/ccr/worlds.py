@@ -50,15 +50,15 @@ class World:
         drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes)
         return drawn < np.array(self.probabilities)[:, None]
 
-    def values(self, noise: np.ndarray, do: Mapping[int, Any] | None = None) -> np.ndarray:
+    def values(self, noise: np.ndarray, do: Mapping[int, Any] = {}) -> np.ndarray:
         """Return every node's value, shape (nodes, n), for noise of this shape; `do` sets nodes."""
-        check_names("do: node", do or (), range(self.chain.n_nodes))
+        check_names("do: node", do, range(self.chain.n_nodes))
         values = noise.copy()
         for node, causes in enumerate(self.chain.parents):
             combine = np.bitwise_and if self.operators[node] == "and" else np.bitwise_or
             for cause in causes:
                 combine(values[node], values[cause], out=values[node])
-            if do and node in do:
+            if node in do:
                 kept = do[node]
                 nested = type(kept) is tuple
                 # True becomes minus one, which in packed noise is a number with every bit set.

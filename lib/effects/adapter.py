@@ -35,12 +35,8 @@ from lib.effects.learners import CLASSIFIER, LEARNERS, demanded, learner
 from lib.effects.study import Matrix, Vector
 from lib.errors import InputError, check, told
 
-#: Values of options that EconML's constructors demand: "auto" if EconML chooses a model itself, and
-#: otherwise a forest.
-DEMANDED = {
-    **dict.fromkeys(("models", "overall_model", "final_models", "model_final"), "rfr"),
-    **dict.fromkeys(("model_y", "model_t"), "auto"),
-}
+#: Models that EconML can choose itself. Any other model that a constructor demands is a forest.
+CHOSEN = ("model_y", "model_t")
 
 #: Options of EconML for models of the treatment, which therefore are classifiers.
 OF_TREATMENT = ("model_t", "model_T", "model_propensity", "propensity_model")
@@ -102,7 +98,8 @@ def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection
         more = [key for key in demanded(found.fit) if key not in ("self", "Y", "T", "X", *given)]
         check(not more, f"fit of {name} must need covariates, treatment and outcome only", more)
         usual |= {"n_jobs": 1, "verbose": 0, "discrete_treatment": True}
-        usual |= {key: value for key, value in DEMANDED.items() if key in demanded(found)}
+        models = [key for key in demanded(found) if "model" in key]
+        usual |= {key: "auto" if key in CHOSEN else "rfr" for key in models}
     usual = {key: value for key, value in usual.items() if key in taken}
     if name == "econml.dml:DML":  # it adds an intercept, and a second one makes it wrong
         usual |= {"model_final": "ridge", "model_final__fit_intercept": False}

@@ -3,7 +3,6 @@
 import collections
 import contextvars
 import copy
-import functools
 import inspect
 import itertools
 import os
@@ -225,10 +224,7 @@ class _Tables:
     def __init__(self, study: Study):
         self.seen = study.covariates.to_numpy(), study.arm, study.outcomes
         self.tested = study.test_covariates.to_numpy()
-
-    @functools.cached_property
-    def name(self) -> str:
-        return str(joblib.hash((self.seen, self.tested), "sha1"))
+        self.name = str(joblib.hash((self.seen, self.tested), "sha1"))
 
     def made_by(self) -> str:
         return self.name
@@ -246,15 +242,15 @@ def _estimate(name: str, given: Any, tables: _Tables) -> Estimate:
         effects, ends = None, None
         if callable(getattr(estimator, "effect", None)):
             effects = np.asarray(estimator.effect(of_test), dtype=float)
+            rule = f"effect of {name!r} must return one number per subject, {m:,}"
+            check(effects.shape == (m,), rule, effects.shape)
+        elif not hasattr(estimator, "ate_"):
+            raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
         if hasattr(estimator, "effect_interval"):
             ends = np.array([*estimator.effect_interval(of_test)], dtype=float)
             rule = f"effect_interval of {name!r} must return lower, then upper ends, {m:,} each"
             met = ends.shape == (2, m) and not (ends[0] > ends[1]).any()
             check(met, rule, ends.shape)
-    if effects is None and not hasattr(estimator, "ate_"):
-        raise InputError(f"estimator {name!r} must have effect(covariates), or ate_ after fit")
-    shape = (m,) if effects is None else np.shape(effects)
-    check(shape == (m,), f"effect of {name!r} must return one number per subject, {m:,}", shape)
     ate = float(estimator.ate_ if effects is None else effects.mean())
     half = NORMAL * getattr(estimator, "standard_error_", np.nan)
     lower, upper = ate - half, ate + half

@@ -25,10 +25,10 @@ from sklearn.model_selection import ParameterGrid
 from lib import ROOT
 from lib.effects.adapter import adapted
 from lib.effects.estimands import TILTS
-from lib.effects.estimators import DML, ESTIMATORS, EffectEstimator, Matching
+from lib.effects.estimators import ESTIMATORS, EffectEstimator
 from lib.effects.intervals import Bootstrap
 from lib.effects.learners import CLASSIFIER, FOLDS, Search, learner
-from lib.errors import InputError, check, check_count, check_known, one_of
+from lib.errors import InputError, check, check_count, check_known, check_names, one_of
 from lib.files import AnyPath, read_yaml
 
 #: Keys and values, such as those of an entry; and an estimator file, or its content.
@@ -60,13 +60,8 @@ SECTIONS = ("experiment", "selection", "estimators")
 #: The role that stands for every slot.
 ALL = "base_estimator"
 
-#: Slots of DML have several names in existing files: in those of the paper's author, `y_estimator`,
-#: `t_estimator` and `e_estimator` are outcome, treatment and effect.
-DML_WORDS = {
-    "outcome": {"y", "outcome", "response", "outcomes"},
-    "propensity": {"a", "t", "w", "treatment", "intervention", "propensity"},
-    "final": {"e", "final", "effect", "effects", "cate", "tau"},
-}
+#: Slots by the names that those of DML have in the files of the paper's author.
+AUTHORS = {"y_estimator": "outcome", "t_estimator": "propensity", "e_estimator": "final"}
 
 
 def read_estimators(
@@ -98,7 +93,7 @@ def read_estimators(
     for name in names:
         rule = "estimators must be names, or a dict of names and estimators"
         check(isinstance(name, str), rule, name)
-        if name not in ESTIMATORS and ":" not in name:
+        if ":" not in name:
             check_known("estimator", name, [*entries, *ESTIMATORS, "module:Class"], 60)
         entries.setdefault(name, {"estimator": name})
     for name, entry in entries.items():
@@ -194,11 +189,12 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
     check_known("class", kind, [*ESTIMATORS, "module:Class"])
     chosen, slots = ESTIMATORS[kind], ESTIMATORS[kind].slots()
     options = chosen(**dict.fromkeys(slots)).get_params()
+    slot_of = AUTHORS | {f"{ALL}{k}": slot for k, slot in enumerate(slots)}
     # Role → parameter → values; the learners themselves are the values of an empty name.
     said: dict[str, dict[str, list[Any]]] = {role: {} for role in (ALL, *slots) if slots}
     for key, value in keys.items():
         role, _, parameter = key.partition("__")
-        slot, values = _slot(role, chosen), value if isinstance(value, list) else [value]
+        slot, values = slot_of.get(role, role), value if isinstance(value, list) else [value]
         check(len(values) > 0, f"{key!r} must have at least one value", value)
         if slot in said:
             said[slot][parameter] = values
@@ -207,8 +203,8 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
             if len(values) != 1 or (truth and not isinstance(values[0], bool)):
                 raise InputError(f"{key!r} must be {'[true] or [false]' if truth else 'one value'}")
             options[key] = values[0]
-        elif parameter and chosen not in (DML, Matching):
-            raise InputError(f"key {role!r} is unknown: {one_of([ALL, *slots])}")
+        elif parameter:
+            raise InputError(f"key {role!r} is unknown: {one_of(said)}")
         else:
             warnings.warn(f"{name}: {key!r} has no meaning here and is ignored", stacklevel=4)
     for slot in slots:
@@ -216,34 +212,20 @@ def _made(name: str, kind: str, keys: Options, of_search: Options) -> EffectEsti
         if slot == "propensity" and len(slots) > 1:
             grid[""] = [CLASSIFIER.get(str(base), base) for base in grid[""]]
         grid |= said[slot]  # keys of one slot override keys of all slots
-        bases = grid.pop("")
-        if not bases:
-            base = "lr" if slot == "propensity" else "ridge"
-            rule = f"give one, such as base_estimator: [{base}]"
-            raise InputError(f"slot {slot!r} has no base estimator: {rule}")
-        options[slot] = _search(slot, bases, grid, of_search)
+        options[slot] = _search(slot, grid.pop(""), grid, of_search)
     check_known("estimand", options.get("estimand", "ATT"), TILTS)
     return chosen(**options)
 
 
-def _slot(role: str, chosen: type[EffectEstimator]) -> str:
-    """Return the slot that a role stands for, or else the role itself."""
-    for k, slot in enumerate(chosen.slots()):
-        if role == f"{ALL}{k}" or (chosen is DML and DML_WORDS[slot] & set(role.split("_"))):
-            return slot
-    return role
-
-
 def _search(slot: str, bases: list[str], grid: Options, of_search: Options) -> Search:
-    learners, settings = [], []
     kind = "classifier" if slot == "propensity" else "regressor"
-    fitting = CLASSIFIER.values() if kind == "classifier" else CLASSIFIER
-    for base in bases:
-        # Table 6 of the paper calls the penalty of ridge regression C.
-        of_base = {"alpha" if (base, k) == ("ridge", "C") else k: v for k, v in grid.items()}
-        first = {parameter: values[0] for parameter, values in of_base.items()}
-        learners.append(learner(base, of_search["seed"], **first))
-        check_known(f"{slot} {kind}", base, fitting)
-        varied = {f"learner__{k}": values for k, values in of_base.items() if len(values) > 1}
-        settings.append(varied if len(bases) == 1 else {"learner": [learners[-1]], **varied})
-    return Search(learners[0], settings, **of_search)
+    fitting = [*(CLASSIFIER.values() if kind == "classifier" else CLASSIFIER)]
+    if not bases:
+        rule = f"give one, such as base_estimator: [{fitting[0]}]"
+        raise InputError(f"slot {slot!r} has no base estimator: {rule}")
+    first = {parameter: values[0] for parameter, values in grid.items()}
+    learners = [learner(base, of_search["seed"], **first) for base in bases]
+    check_names(f"{slot} {kind}", bases, fitting)
+    varied = {f"learner__{k}": values for k, values in grid.items() if len(values) > 1}
+    each = [{"learner": [one]} | varied for one in learners]
+    return Search(learners[0], each if len(bases) > 1 else [varied], **of_search)

@@ -81,14 +81,14 @@ class EffectEstimator(BaseEstimator):
         found = np.unique(data[1]).tolist()
         check(found == [0, 1], "the treatment must hold zeros and ones, and both of them", found)
         if "propensity" in self.slots():  # a regressor may predict anything
-            base = as_search(self.get_params()["propensity"]).learner
+            base = as_search(self.propensity).learner
             check(is_classifier(base), "the propensity must be estimated by a classifier", base)
         self._fit(*data)
         return self
 
     def _fit_arms(self, *data: np.ndarray, refit: bool = True) -> None:
-        arms, self.score_ = fit_arms((self.control, self.treated), *data, refit=refit)
-        self.control_, self.treated_ = arms
+        self.control_, self.treated_ = as_search(self.control), as_search(self.treated)
+        self.score_ = fit_arms([self.control_, self.treated_], *data, refit=refit)
 
     def takes_missing(self) -> bool:
         """Say whether the learners in all slots accept missing covariates."""

@@ -3,7 +3,7 @@
 import copy
 import inspect
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -69,9 +69,7 @@ def demanded(function: Callable[..., Any]) -> list[str]:
 
 def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
     """Return the fold of each of n rows: five blocks of consecutive rows, of all or of each arm."""
-    n = len(target)
-    check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
-    found = np.empty(n, dtype=int)
+    found = np.empty(len(target), dtype=int)
     splits = (StratifiedKFold if stratified else KFold)(FOLDS).split(target, target)
     for fold, (_, rows) in enumerate(splits):
         found[rows] = fold
@@ -224,13 +222,12 @@ def fit_jointly(searches: list[Search], rows: list[Rows], refit: bool = True) ->
 
 
 def fit_arms(
-    given: Iterable[Learner], covariates: Matrix, treatment: Vector, outcome: Vector, *, refit: bool
-) -> tuple[list[Search], float]:
+    searches: list[Search], covariates: Matrix, treatment: Vector, outcome: Vector, *, refit: bool
+) -> float:
     """Choose settings of the outcome models of both arms by their joint R², and fit them."""
     scale, *rows = rows_of(covariates, outcome)
     arms = [(scale, *(column[treatment == arm] for column in rows)) for arm in (0, 1)]
-    searches = [as_search(one) for one in given]
-    return searches, fit_jointly(searches, arms, refit)
+    return fit_jointly(searches, arms, refit)
 
 
 @cached

@@ -87,11 +87,10 @@ def agreements(table: pd.DataFrame) -> Figure:
     Columns are the agreement with itself, with one world, and what is expected at most, then their
     standard errors, as `error of with itself`.
     """
-    errors = table.filter(like="error of ")
-    values = table.drop(columns=errors).rename_axis("world")
-    errors = errors.rename(columns=lambda name: name.removeprefix("error of "))
+    values = table.drop(columns=table.filter(like="error of ")).rename_axis("world")
+    errors = table.reindex(columns="error of " + values.columns)
     shown = values.melt(var_name="series", ignore_index=False).reset_index()
-    half = NORMAL * errors.reindex(columns=[*values]).melt()["value"]
+    half = NORMAL * errors.melt()["value"]
     shown["lower"] = (shown["value"] - half).clip(lower=-1)
     shown["upper"] = (shown["value"] + half).clip(upper=1)
     _, home, most = values

@@ -59,11 +59,6 @@ FILES = dict(zip(TABLES, TABLES, strict=True)) | {
     "truth": "test_effects",
 }
 
-#: Field → another field, whose subjects it describes in one row each.
-OF_SAME = {"probabilities": "observational"} | dict.fromkeys(
-    ("treated", "test_probabilities", "truth"), "control"
-)
-
 #: What pandas may infer about values of a covariate; other kinds could be read in several ways.
 KINDS = {"integer", "floating", "mixed-integer-float", "boolean", "string", "empty"}
 
@@ -157,19 +152,19 @@ class Study:
     probabilities: pd.DataFrame | None = None
     test_probabilities: pd.DataFrame | None = None
     impute: bool = False
-    covariates: pd.DataFrame = field(init=False, repr=False)
-    test_covariates: pd.DataFrame = field(init=False, repr=False)
-    arm: np.ndarray = field(init=False, repr=False)
-    outcomes: np.ndarray = field(init=False, repr=False)
-    arm_probability: np.ndarray | None = field(init=False, repr=False)
-    difference: np.ndarray = field(init=False, repr=False)
-    effects: np.ndarray | None = field(init=False, repr=False)
-    groups: np.ndarray | None = field(init=False, repr=False)
-    missing: dict[str, int] = field(init=False, repr=False)
+    covariates: pd.DataFrame = field(init=False)
+    test_covariates: pd.DataFrame = field(init=False)
+    arm: np.ndarray = field(init=False)
+    outcomes: np.ndarray = field(init=False)
+    arm_probability: np.ndarray | None = field(init=False)
+    difference: np.ndarray = field(init=False)
+    effects: np.ndarray | None = field(init=False)
+    groups: np.ndarray | None = field(init=False)
+    missing: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         vars(self).update({which: read_table(getattr(self, which)) for which in TABLES})
-        names, m = self._adjustment_set(), len(self.control)
+        names = self._adjustment_set()
         for which in TABLES:
             _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
         check_once("covariate", names)
@@ -180,33 +175,32 @@ class Study:
         rows, control, treated = self.observational[used], self.control, self.treated
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
-        truth = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
-        rule = "truth must have one effect per test subject"
-        shape = (m,) if truth is None else np.shape(truth)
-        check(shape == (m,), f"{rule}, {m:,}", shape)
-        if isinstance(truth, pd.Series):
-            _check_order(rule, truth.index, control.index)
+        effects = self.truth.mean if isinstance(self.truth, TrueEffects) else self.truth
+        if effects is not None:
+            rule, shape = "truth must have one effect per test subject", np.shape(effects)
+            check(shape == (len(control),), f"{rule}, {len(control):,}", shape)
+            if isinstance(effects, pd.Series):
+                _check_order(rule, effects.index, control.index)
+            effects = np.asarray(effects, dtype=float)
+            check_finite("true effects", effects)
         if self.test_probabilities is not None:
-            _probabilities("test_probabilities", self.test_probabilities, self.arms, self.control)
+            _probabilities("test_probabilities", self.test_probabilities, self.arms, control)
+        check_subjects("treated", treated, control)
         parts = [table[names].astype(object) for table in (rows, control, treated)]
-        if parts[1].equals(parts[2]):
-            parts.pop()  # equal tables are encoded once
-        else:
+        if not parts[1].equals(parts[2]):
             _check_same_subjects(*parts[1:])
-        both, declared = pd.concat(parts, ignore_index=True), rows.dtypes == "category"
-        encoded = [_encoded(both[k], len(rows), m, declared[k], self.impute) for k in names]
-        covariates, absent = pd.concat(encoded, axis=1), both[: len(rows) + m].isna().sum()
+        both, declared = pd.concat(parts[:2], ignore_index=True), rows.dtypes == "category"
+        encoded = [_encoded(both[k], len(rows), declared[k], self.impute) for k in names]
+        covariates, absent = pd.concat(encoded, axis=1), both.isna().sum()
         twice = covariates.columns[covariates.columns.duplicated()].tolist()
         check(not twice, "encoded covariates must have different names", twice)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
-        seen, tested = covariates[: len(rows)], covariates[len(rows) :][:m].reset_index(drop=True)
+        seen, tested = covariates[: len(rows)], covariates[len(rows) :].reset_index(drop=True)
         outcomes = rows[self.outcome].to_numpy(dtype=float)
         worlds = [table[self.outcome].to_numpy(dtype=float) for table in (control, treated)]
         groups = control[self.group].to_numpy() if self.group in control else None
         rule = f"column {self.group!r} must tell the group of at least one test subject"
         check(groups is None or not pd.isna(groups).all(), rule, "none")
-        effects = None if truth is None else np.asarray(truth, dtype=float)
-        check_finite("true effects", np.empty(0) if effects is None else effects)
         missing = {} if self.impute else absent[absent > 0].to_dict()
         vars(self).update(covariates=seen, test_covariates=tested, arm=arm, outcomes=outcomes)
         vars(self).update(difference=worlds[1] - worlds[0], groups=groups, effects=effects)
@@ -291,11 +285,9 @@ def read_study(
             paths = {field: path / f"{name}.parquet" for field, name in FILES.items()}
             given = {k: one for k, one in paths.items() if k in TABLES or one.exists()}
     frames = {name: read_table(one) for name, one in given.items()}
-    for name, whose in OF_SAME.items():
-        if name in frames:
-            check_subjects(name, frames[name], frames[whose])
     if "truth" in frames:
         table = frames["truth"]
+        check_subjects("truth", table, frames["control"])
         check_names("column of the truth", ("mean", "variance", "repeats"), table)
         mean, variance = table["mean"].to_numpy(), table["variance"].to_numpy()
         frames["truth"] = TrueEffects(mean, variance, int(table["repeats"].iloc[0]))
@@ -327,6 +319,7 @@ def _probabilities(
     check_names(f"{which} column", arms, table)
     rule = f"{which} must have one row per subject"
     check(len(table) == len(whose), f"{rule}, {len(whose):,}", len(table))
+    check_subjects(which, table, whose)
     _check_order(rule, table.index, whose.index)
     both: Matrix = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
@@ -388,10 +381,10 @@ def _is_categorical(column: pd.Series, declared: bool) -> bool:
         rule = "must hold only numbers, only text or only truth values, alike in all tables"
         raise InputError(f"covariate {name!r} {rule}: found {', '.join(found)}")
     if kind == "string":
-        levels = pd.Series(column.unique())
-        _check_spelling(levels.dropna().rename(name))
-        strange = levels[pd.to_numeric(levels, errors="coerce").isna() & levels.notna()].tolist()
-        unclear = not declared and 0 < 2 * len(strange) < levels.count()
+        levels = pd.Series(column.unique(), name=name).dropna()
+        _check_spelling(levels)
+        strange = levels[pd.to_numeric(levels, errors="coerce").isna()].tolist()
+        unclear = not declared and 0 < 2 * len(strange) < len(levels)
         rule = f"text {name!r} must be a pandas Categorical if most levels, not all, are numbers"
         check(not unclear, rule, strange[:3])
     return declared or kind in ("boolean", "string", "empty")
@@ -408,8 +401,8 @@ def _check_spelling(column: pd.Series) -> None:
         check(other == level, f"column {column.name!r} must spell each level alike", [other, level])
 
 
-def _encoded(column: pd.Series, n: int, m: int, declared: bool, impute: bool) -> pd.DataFrame:
-    """Encode a covariate by its first n values; the next m are those of the test subjects."""
+def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.DataFrame:
+    """Encode a covariate by its first n values; the others are those of the test subjects."""
     # Not with scikit-learn: its one-hot encoder makes a missing category a level of its own or no
     # level at all, but trees need it to be missing in all columns of the category.
     name, absent, known = column.name, column.isna(), column[:n].dropna()
@@ -417,7 +410,7 @@ def _encoded(column: pd.Series, n: int, m: int, declared: bool, impute: bool) ->
         levels = sorted(known.unique(), key=str)
         codes = pd.Index(levels, dtype=object).get_indexer(column)
         encoded = {f"{name} = {level}": codes == k for k, level in enumerate(levels)}
-        _warn_of_unseen(column[n:][:m][codes[n:][:m] < 0], n, m)
+        _warn_of_unseen(column[n:][codes[n:] < 0], n, len(column) - n)
     else:
         values, numbers = column.mask(absent, np.nan).astype(float), known.to_numpy(dtype=float)
         rule = f"covariate {name!r} must be finite numbers below {LARGE}"

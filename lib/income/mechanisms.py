@@ -18,7 +18,7 @@ from pydantic import AliasChoices, Field
 from scipy.special import expit, ndtri
 from scipy.stats import beta
 from scipy.stats.sampling import NumericalInversePolynomial
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
 from lib import noise as addressed
@@ -32,6 +32,7 @@ from lib.scm.mechanisms import (
     MultinomialVariable,
     Parents,
     Probability,
+    RandomForestClassifierSampler,
     State,
     ZeroOrGaussianRegressionSampler,
     bounded,
@@ -67,9 +68,8 @@ class EducationNumSampler(Mechanism):
     reads: ClassVar = ("education",)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
-        education = parents["education"]
-        ranks = [EDUCATION_LEVELS.index(level) + 1.0 for level in education.categories]
-        return np.asarray(np.take(ranks, education.codes))
+        ranks = {level: float(rank) for rank, level in enumerate(EDUCATION_LEVELS, start=1)}
+        return _by_level(parents["education"], ranks, otherwise=np.nan)
 
 
 class EducationTransition(CategoricalMechanism):
@@ -85,9 +85,8 @@ class EducationTransition(CategoricalMechanism):
     def probabilities(self, parents: Parents) -> np.ndarray:
         previous, studies = parents.previous[self.variable], parents.previous["studies"]
         rise = _by_level(studies, {FULL_TIME: 0.95, DAY: 0.10, EVENING: 0.05}, otherwise=0.0)
-        next_level = np.minimum(previous.codes + 1, len(EDUCATION_LEVELS) - 1)
-        above = pd.Categorical.from_codes(next_level, dtype=self.levels_)
-        return stay_or_redraw(1 - rise, previous, is_level(above).T)
+        above = np.minimum(previous.codes + 1, len(EDUCATION_LEVELS) - 1)
+        return stay_or_redraw(1 - rise, previous, np.eye(len(EDUCATION_LEVELS))[above])
 
 
 def _by_level(column: pd.Categorical, numbers: dict[str, float], otherwise: float) -> np.ndarray:
@@ -121,7 +120,7 @@ class WorkclassTransition(MultinomialVariable):
 MaritalStatus = Literal["Never-married", "Married", "Divorced", "Separated", "Widowed"]
 
 
-class MaritalStatusTransition(CategoricalMechanism):
+class MaritalStatusTransition(RandomForestClassifierSampler):
     r"""Marital status follows age, and mostly stays.
 
     .. math::
@@ -145,15 +144,13 @@ class MaritalStatusTransition(CategoricalMechanism):
         "Widowed": ("Married",),
     }
 
-    fitted_to: ClassVar = "levels"
     reads: ClassVar = ("age",)
     reads_previous: ClassVar = ("studies",)
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         levels, weights = list(self.levels_.categories), self.after_studies or {}
         check_names(f"variable {self.variable!r}: level", levels, self.ALLOWED)
-        forest = RandomForestClassifier(random_state=seed)
-        self.by_age_ = Learned(forest, {"age": parents["age"]}, values.codes)
+        super().learn(Parents({"age": parents["age"]}), values, seed)
         self.allowed_ = np.array(
             [[to == v or to in self.ALLOWED[v] for v in levels] for to in levels], dtype=float
         )
@@ -165,7 +162,7 @@ class MaritalStatusTransition(CategoricalMechanism):
     def probabilities(self, parents: Parents) -> np.ndarray:
         previous = parents.previous[self.variable]
         moved = (previous == "Never-married") & (parents.previous["studies"] == FULL_TIME)
-        by_age = self.by_age_(parents) * np.where(moved, self.weights_[:, None], 1.0)
+        by_age = super().probabilities(parents).T * np.where(moved, self.weights_[:, None], 1.0)
         allowed = self.allowed_[:, previous.codes]
         return normalised(by_age * allowed + self.a_stay * is_level(previous))
 
@@ -216,10 +213,7 @@ class HoursPerWeekTransition(Mechanism):
     sampler: Mechanism
     prev_weight: Probability = 0.9
 
-    @property
-    def noise_terms(self) -> int:
-        """The noise terms of the initial model."""
-        return int(self.sampler.noise_terms)
+    noise_terms = property(lambda self: self.sampler.noise_terms)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         drawn = self.sampler.evaluate(parents, noise)

@@ -95,10 +95,9 @@ def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> D
     tables = {which: getattr(study, which) for which in arms}
     more = {k: dollars * pay(tables[k], arms[k], study.drawn[SEEDS[k]]) for k in arms}
     tables = {k: table.assign(income=table["income"] + more[k]) for k, table in tables.items()}
-    truth = study.truth
-    if truth is not None:
-        truth = replace(truth, mean=truth.mean + more["treated"] - more["control"])
-    return replace(study, **tables, truth=truth)
+    truth = needed("truth", study.truth)
+    mean = truth.mean + more["treated"] - more["control"]
+    return replace(study, **tables, truth=replace(truth, mean=mean))
 
 
 #: Stress → how much is added for each dollar, see :func:`paid`. The first pays more to the young,
@@ -129,16 +128,13 @@ def rising(values: Iterable[float], share: float) -> np.ndarray:
     return np.asarray(expit(steps + start))
 
 
-def _numbers(rule: str, below: float = np.inf) -> tuple[str, Callable[[Any], bool]]:
-    """Return which levels there are, in words, and a function that tells whether one is valid."""
-    return rule, lambda level: is_number(level) and 0 <= level < below
-
-
 def _counts(least: int) -> tuple[str, Callable[[Any], bool]]:
+    """Return which levels there are, in words, and a function that tells whether one is valid."""
     return f"a whole number, at least {least}", lambda level: is_count(level, least)
 
 
-_SHARE, _SUM = _numbers("a share, at least 0 and below 1", 1), _numbers("0 or more")
+_SHARE = ("a share, at least 0 and below 1", lambda level: is_number(level) and 0 <= level < 1)
+_SUM = ("0 or more", lambda level: is_number(level) and level >= 0)
 _CAUSES = ("none", *MINIMAL_ADJUSTMENT)
 
 #: Name → the function from a study and a level to the harder study; which levels there are, in
@@ -224,12 +220,12 @@ def in_words(found: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 
     A cell is the mean change ± half of its 95 % interval, such as `+1 101 ± 13`.
     """
-    rows, keys = [], ["stress", "level", "mark"]
-    for (mark, stress, level, estimator), (mean, _, upper) in found.iterrows():
+    texts, rows = [], ["stress", "level", "mark"]
+    for (mark, *_), (mean, _, upper) in found.iterrows():
         digits = 2 if mark == "R²" else 0
         text = number_text(mean, digits=f"+z,.{digits}f")
         if pd.notna(upper):  # an interval needs two studies
             text += f" ± {number_text(upper - mean, digits=digits)}"
-        rows.append((stress, level, mark, names[estimator], text))
-    table = pd.DataFrame(rows, columns=[*keys, "estimator", "text"])
-    return table.pivot_table("text", keys, "estimator", "first", fill_value="", sort=False)
+        texts.append(text)
+    found = found.rename(index=names, level="estimator").assign(text=texts)
+    return found.pivot_table("text", rows, "estimator", "first", fill_value="", sort=False)

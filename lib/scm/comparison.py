@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from xgboost import XGBClassifier
 
-from lib.errors import InputError, check, check_known
+from lib.errors import check, check_known
 
 
 def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +92,5 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
 
 def _check_same_rows(world: pd.DataFrame, other: pd.DataFrame) -> None:
     rows = [frame[["subject", "t"]] for frame in (world, other)]
-    if not np.array_equal(*rows):
-        sizes = " and ".join(" × ".join(map(str, frame.nunique())) for frame in rows)
-        rule = "worlds must have the same subjects and steps, row by row"
-        raise InputError(f"{rule}: found subjects × steps {sizes}")
+    rule = "worlds must have the same subjects and steps, row by row"
+    check(np.array_equal(*rows), rule, [frame.nunique().to_dict() for frame in rows])

@@ -90,6 +90,9 @@ class World:
         self.steps = range(begins[0], horizon)
         #: What is done: a rule, or a column with one value for all subjects or one for each.
         self.actions: dict[tuple[str, int], Column | Callable[..., Any]] = {}
+        if start is not None:  # an intervention on every variable at the first step
+            for variable, column in columns_of(start, kinds, "start: column", number).items():
+                self.actions[variable, begins[0]] = column
         do = {} if do is None else do
         check(isinstance(do, Mapping), "do must be a mapping from variables to actions", do)
         for variable, what in do.items():
@@ -98,16 +101,9 @@ class World:
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     rule = f"do: {variable!r} may be set only once at each step"
+                    rule += ", start included" * (start is not None)
                     check((variable, step) not in self.actions, rule, step)
                     self._act(variable, step, action)
-        # Starting states are an intervention on every variable at the first step.
-        given = {} if start is None else columns_of(start, kinds, "start: column", number)
-        for variable, column in given.items():
-            place = (variable, self.steps.start)
-            if place in self.actions:
-                rule = "start already gives the states at that step"
-                raise InputError(f"do: {variable!r} at step {place[1]}: {rule}")
-            self.actions[place] = column
 
     def noise(self, source: str, step: int, rows: slice, terms: int) -> np.ndarray:
         """Return the uniforms of the subjects in `rows`, shape (terms, subjects)."""
@@ -171,9 +167,8 @@ class World:
                 raise InputError(f"{place}: no value is given for subject {absent[0]}")
             action = action.loc[np.array(self.subjects)].array
         if not callable(action):
-            constant = np.ndim(action) == 0
-            action, n = ([action], 1) if constant else (action, len(self.subjects))
-            action = as_column(action, levels, place, n)
+            values, n = (action, len(self.subjects)) if np.ndim(action) else ([action], 1)
+            action = as_column(values, levels, place, n)
         self.actions[variable, int(step)] = action
 
 

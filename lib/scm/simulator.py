@@ -259,11 +259,10 @@ class Simulator(BaseEstimator):
                 mechanism = self._mechanism(name, step)
                 parents = self._parents(name, step, now, before)
                 noise = world.noise(name, step, rows, mechanism.noise_terms)
-                categorical = isinstance(mechanism, CategoricalMechanism)
-                coupling = {"coupling": world.coupling} if categorical else {}
+                coupled = [world.coupling] if isinstance(mechanism, CategoricalMechanism) else []
                 place = f"variable {name!r} at step {step}, {type(mechanism).__name__}"
                 with told(place):
-                    now[name] = mechanism.evaluate(parents, noise, **coupling)
+                    now[name] = mechanism.evaluate(parents, noise, *coupled)
                 if self.kinds_[name] is None:
                     now[name] = as_column(now[name], None, place, noise.shape[1])
             if action is not None:

@@ -248,6 +248,12 @@ def test_a_comparison_says_what_differs_in_and_out(book, pair):
     write_record(pair[0].record, record | {"digests": record["digests"] | {"lib": "before"}})
     folder, _ = compare([run.page for run in pair], book)
     assert "the runs differ in lib, too" in (folder / "index.html").read_text()
+    write_record(pair[0].record, record)
+    record = read_record(pair[1].record)
+    of_one = record["digests"] | {"file of n": "of the second run alone"}
+    write_record(pair[1].record, record | {"digests": of_one})
+    folder, _ = compare([run.page for run in pair], book)
+    assert "the runs differ in file of n, too" in (folder / "index.html").read_text()
     with pytest.raises(InputError, match=r"run 'moon' is unknown: expected one of totals,n=10[03]"):
         compare(["totals,n=100,seed=2", "moon"], book)
     with pytest.raises(InputError, match="at least two different runs"):
@@ -338,7 +344,7 @@ def test_what_a_renderer_says_that_crashes_is_told(book, monkeypatch):
 
 def spoiled(record: dict) -> list:
     """Return what is JSON and no run record."""
-    read = record.keys() - {"page", "stderr"}
+    read = record.keys() - {"stderr"}
     fields = [{name: record[name] for name in record if name != field} for field in read]
     typed = [record | {field: [[record[field]]]} for field in read]
     odd = [{"n": 3}, {"n": {"unit": ""}}, {"n": {"value": None}}]

@@ -62,11 +62,6 @@ def test_one_name_fills_every_slot_and_a_slot_can_differ():
     assert [type(s).__name__ for s in two.settings()] == ["Ridge", "RandomForestRegressor"]
 
 
-def test_table_6_calls_the_penalty_of_ridge_c():
-    entry = {"estimator": "S-learner", "base_estimator": ["ridge"], "base_estimator__C": [5]}
-    assert build("s", entry).outcome.settings()[0].alpha == 5
-
-
 def test_seed_and_selection_reach_every_search():
     every = read_estimators(seed=9)["t-rfr"].treated
     assert (every.settings()[0].random_state, every.n_settings) == (9, None)
@@ -110,7 +105,7 @@ def test_one_name_for_all_of_dml_means_a_classifier_where_one_is_needed():
         ({"estimator": "S-learner"}, r"slot 'outcome' .* such as base_estimator: \[ridge\]"),
         ({"estimator": "IPWEstimator"}, r"slot 'propensity' .* such as base_estimator: \[lr\]"),
         (
-            {"estimator": "DMLCATEEstimator", "model_y": ["xgbr"]},
+            {"estimator": "DMLCATEEstimator", "y_estimator": ["xgbr"]},
             "slot 'propensity' has no base estimator",
         ),
         ({"estimator": "S-learner", "base_estimator": ["svm"]}, "base estimator 'svm' is unknown"),

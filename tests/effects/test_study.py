@@ -307,7 +307,7 @@ def test_numbers_in_a_column_of_objects_are_numbers(tables):
     pd.testing.assert_frame_equal(read(mixed).covariates, read(tables).covariates)
 
 
-def test_test_subjects_who_are_alike_in_both_tables_are_read_once(tables, monkeypatch):
+def test_test_subjects_are_encoded_once(tables, monkeypatch):
     real, lengths = study_module._encoded, []
 
     def encoded(column, *options):
@@ -317,12 +317,10 @@ def test_test_subjects_who_are_alike_in_both_tables_are_read_once(tables, monkey
     monkeypatch.setattr(study_module, "_encoded", encoded)
     seen, control, treated = tables
     once = read(tables)
-    assert {*lengths} == {len(once.arm) + len(control)}
-    lengths.clear()
     other = treated.assign(age=treated["age"].replace(20.0, 20.5))
     with pytest.warns(UserWarning, match="1 rows differ in 'age'"):
         twice = read((seen, control, other))
-    assert {*lengths} == {len(once.arm) + 2 * len(control)}
+    assert {*lengths} == {len(once.arm) + len(control)}
     for name in ("covariates", "test_covariates"):
         pd.testing.assert_frame_equal(getattr(once, name), getattr(twice, name))
 
@@ -442,6 +440,19 @@ def test_true_effects_in_another_order_than_the_subjects_are_refused(tables):
             read(tables, truth=moved)
     named = known.set_axis([*"abcd"])  # which says nothing of whose effect it is
     assert read(tables, truth=named).effects.tolist() == [1, 2, 3, 4]
+
+
+def test_rows_of_other_subjects_are_refused_where_tables_name_them(tables):
+    seen, control, treated = (table.assign(subject=[7, 8, 9, 10]) for table in tables)
+    known = pd.DataFrame({"subject": [7, 8, 9, 10], "no": 0.5, "yes": 0.5})
+    both = {"probabilities": known, "test_probabilities": known}
+    assert read((seen, control, treated), **both).arm_probability.tolist() == [0.5] * 3
+    for which in both:
+        moved = {which: known.assign(subject=[8, 7, 9, 10])}
+        with pytest.raises(InputError, match=f"^{which} must have a row for every subject, in"):
+            read((seen, control, treated), **both | moved)
+    with pytest.raises(InputError, match=r"^treated must have a row .*: found \[1, 2, 3\]"):
+        read((seen, control, treated.assign(subject=[1, 2, 3, 4])))
 
 
 def test_another_question_of_the_same_tables(tables):

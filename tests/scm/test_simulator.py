@@ -649,7 +649,7 @@ def test_an_unfitted_simulator_says_so(town_specification, town_table):
         (
             lambda s: s,
             {"do": {"job": {1: "cook"}}},
-            "do: 'job' at step 1: start already gives the states at that step",
+            "do: 'job' may be set only once at each step, start included: found 1",
         ),
         (
             lambda s: s,
