@@ -629,10 +629,8 @@ def beside(ours: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     each = [ours["amount"] / other["amount"] * theirs / mine for mine, theirs in turns]
     middle, least, most = map(_rounded, (statistics.median(each), min(each), max(each)))
     if min(each) < 1 < max(each):
-        return (
-            f"Beside {other['way']}, which is faster depends on the turn: {least} to {most} times."
-        )
-    return f"Beside {other['way']}, {middle} times the work, {least} to {most} in single turns."
+        return f"{least} to {most} times as fast as {other['way']}, depending on the turn."
+    return f"{middle} times as fast as {other['way']}, {least} to {most} in single turns."
 
 
 def _bound(apart: float) -> str:
