@@ -30,14 +30,12 @@ from lib.cache import KEEPING
 from lib.ccr import generate
 from lib.effects import benchmark
 from lib.income import draw_study, fitted_simulator
+from lib.scm import Simulator
 
 WORKERS = 2
 
 #: Of a light chapter, which is run so many times.
 VALUES = [{"n_samples": 500, "horizon": 3, "seed": seed} for seed in range(4)]
-
-#: Fitted once, and sent to workers.
-SIMULATOR = fitted_simulator()
 
 
 @contextlib.contextmanager
@@ -72,8 +70,12 @@ def spark() -> Iterator[None]:
     session.stop()
 
 
+#: One process, with which the others are compared.
+ALONE = "sequential"
+
 #: Backend → the module that it needs, and what starts its workers.
 BACKENDS = {
+    ALONE: ("joblib", contextlib.nullcontext),
     "loky": ("joblib", contextlib.nullcontext),
     "dask": ("distributed", dask),
     "ray": ("ray", ray),
@@ -81,18 +83,16 @@ BACKENDS = {
 }
 
 
-def work(folder: Path) -> dict[str, Any]:
-    """Do each kind of work that is shared out, and return what comes of it; runs go to a folder."""
-    book = Book()
-    book.runs = folder
-    study = draw_study(SIMULATOR, n=1_000, repeats=4)
+def work(simulator: Simulator, book: Book) -> dict[str, Any]:
+    """Do each kind of work that is shared out, and return what comes of it."""
+    study = draw_study(simulator, n=1_000, repeats=4)
     options = {"bootstraps": 10, "keep": False, "progress": False}
     tasks = generate("candy_party", n_tasks=8, n_samples=20, least_pns=0.1)
     runs = [Run(book.notebook("worlds"), values=one, book=book) for one in VALUES]
     if problems := execute(runs, WORKERS):
         sys.exit("\n".join(problems))
     return {
-        "subjects": SIMULATOR.sample(3_000, horizon=7, seed=1),
+        "subjects": simulator.sample(3_000, horizon=7, seed=1),
         "a study": study.observational,
         "true effects": study.tables()["test_effects"],
         "estimates": benchmark(study, estimators=["ipw-lr", "s-ridge", "t-xgbr"], **options),
@@ -102,23 +102,30 @@ def work(folder: Path) -> dict[str, Any]:
     }
 
 
-def findings(backend: str, alone: dict[str, Any]) -> Iterator[Finding]:
-    start, folder = BACKENDS[backend][1], tempfile.TemporaryDirectory()
-    with folder, start(), joblib.parallel_config(backend, n_jobs=WORKERS):
-        found = work(Path(folder.name))
-    for what, table in found.items():
+def done(backend: str, simulator: Simulator) -> dict[str, Any]:
+    """Start the workers of a backend, and let them do all work, with runs in a folder of theirs."""
+    start, book = BACKENDS[backend][1], Book()
+    with tempfile.TemporaryDirectory() as folder, start():
+        book.runs = Path(folder)
+        with joblib.parallel_config(backend, n_jobs=WORKERS):
+            return work(simulator, book)
+
+
+def findings(backend: str, simulator: Simulator, alone: dict[str, Any]) -> Iterator[Finding]:
+    for what, table in done(backend, simulator).items():
         same = table.equals(alone[what])
         yield f"{backend}, {what}", "the same" if same else "not the same", same
 
 
 def main() -> None:
-    installed = [name for name, (module, _) in BACKENDS.items() if importlib.util.find_spec(module)]
-    chosen = named(sys.argv[1:], BACKENDS) or installed
+    offered = [name for name in BACKENDS if name != ALONE]
+    installed = [name for name in offered if importlib.util.find_spec(BACKENDS[name][0])]
+    chosen = named(sys.argv[1:], offered) or installed
     os.environ["PYTHONPATH"] = str(ROOT)  # of workers, which import this project
+    simulator = fitted_simulator()
     KEEPING.set(False)
-    with tempfile.TemporaryDirectory() as folder:
-        alone = work(Path(folder))
-    finish(sum(shown(findings(backend, alone)) for backend in chosen))
+    alone = done(ALONE, simulator)
+    finish(sum(shown(findings(backend, simulator, alone)) for backend in chosen))
 
 
 if __name__ == "__main__":

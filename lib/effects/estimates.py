@@ -185,7 +185,7 @@ def _estimates(
         for study in studies:
             check(isinstance(study, Study), OF_STUDIES, type(study).__name__)
             at_work.append(study)
-            tables = _Tables(study)
+            tables = _Tables(study, keep)
             for name, made in estimators.items():
                 # Estimators are sent to other processes by value, so that classes that are defined
                 # in a notebook arrive there.
@@ -221,10 +221,10 @@ class _Tables:
     """The arrays that estimators learn from and predict for, as one object that is hashed once."""
 
     # Separate arrays would be left with one worker of a cluster, and be lost with it.
-    def __init__(self, study: Study):
+    def __init__(self, study: Study, keep: bool):
         self.seen = study.covariates.to_numpy(), study.arm, study.outcomes
         self.tested = study.test_covariates.to_numpy()
-        self.name = str(joblib.hash((self.seen, self.tested), "sha1"))
+        self.name = str(joblib.hash((self.seen, self.tested), "sha1")) if keep else ""
 
     def made_by(self) -> str:
         return self.name

@@ -69,7 +69,9 @@ def demanded(function: Callable[..., Any]) -> list[str]:
 
 def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
     """Return the fold of each of n rows: five blocks of consecutive rows, of all or of each arm."""
-    found = np.empty(len(target), dtype=int)
+    n = len(target)
+    check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
+    found = np.empty(n, dtype=int)
     splits = (StratifiedKFold if stratified else KFold)(FOLDS).split(target, target)
     for fold, (_, rows) in enumerate(splits):
         found[rows] = fold

@@ -319,6 +319,11 @@ def test_xgboost_takes_the_names_of_its_own_and_one_thread(data):
     assert learners.predict(fit(made, data[0], data[2]), data[0]).dtype == float, "not float32"
 
 
+def test_too_few_rows_are_refused():
+    with pytest.raises(InputError, match="5 folds need at least 5 rows: found 3"):
+        fold_of(np.zeros(3))
+
+
 def test_tables_sorted_by_treatment_have_both_arms_in_every_fold(data):
     x, a, _ = data
     order = np.argsort(a, kind="stable")
