@@ -42,7 +42,8 @@ def commands() -> None:
                                               a world, as a file
 
     \b
-    exit status: 0 all is well, 1 a page failed or the book has warnings,
+    exit status: 0 all is well, 1 a page failed, the book has warnings, or
+                 kept results differ from fresh ones,
                  2 the input breaks a rule, 130 interrupted
     """
 

@@ -74,7 +74,7 @@ def check(met: bool, rule: str, found: Any) -> None:
 
 def needed(what: str, value: Any) -> Any:
     """Return a value, and refuse None, which is allowed elsewhere but not here."""
-    check(value is not None, f"{what} must be known", value)
+    check(value is not None, f"{what} must be given", value)
     return value
 
 

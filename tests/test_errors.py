@@ -37,7 +37,7 @@ def test_an_error_without_words_is_told_by_its_kind():
 
 def test_what_is_needed_must_be_known():
     assert needed("truth", 0) == 0
-    with pytest.raises(InputError, match="truth must be known: found None"):
+    with pytest.raises(InputError, match="truth must be given: found None"):
         needed("truth", None)
 
 

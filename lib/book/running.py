@@ -170,8 +170,10 @@ def run_page(run: Run) -> dict[str, Any]:
         except Exception as error:  # a cell's error, or a kernel that died
             if _interrupted.is_set():  # which ends kernels
                 raise KeyboardInterrupt from None
-            if beside.stat().st_size:
-                os.replace(beside, run.failed)
+            if not beside.stat().st_size:  # papermill writes nothing if the kernel died
+                source.cells[: len(reached)] = reached
+                nbformat.write(source, beside)
+            os.replace(beside, run.failed)
             kind = getattr(error, "ename", type(error).__name__)
             said = str(getattr(error, "evalue", error)).strip().split("\n")[0]
             said += ", perhaps because memory ran out" * (kind == "DeadKernelError")
@@ -207,6 +209,7 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
             re.sub("[{}]", r"\g<0>\g<0>", str(output)),  # else it would fill in parameters
             kernel_name="python3",
             progress_bar=False,
+            request_save_on_cell_execute=False,  # nobody reads the page before it is complete
             on_cell_start=lambda cell, cell_index: reached.append(cell),
             record_timing=False,
             # For the client below papermill: papermill's own `cwd` would move this whole process.

@@ -17,7 +17,7 @@ from lib.files import file_lock
 
 def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     tiny_book.add_notebook("broken", "n: int = 1", "1 / 0")
-    tiny_book.add_notebook("dies", "n: int = 1", "import os\nos._exit(3)")
+    tiny_book.add_notebook("dies", "n: int = 1", "6 * 7", "import os\nos._exit(3)")
     tiny_book.add_edition("mixed", "about: x\npages: [broken, sums, dies]")
     # A process that was killed while it wrote has left this; its number is none that can be.
     leftover = tiny_book.executed / "mixed" / f".partial.{2**31 - 1}.12345678.sums.ipynb"
@@ -27,10 +27,13 @@ def test_a_build_runs_what_is_stale_and_reports_what_failed(tiny_book, capfd):
     outcome = build("mixed", render=False, book=tiny_book)
     assert outcome.ran == ["broken", "sums", "dies"]
     assert outcome.problems[0] == "broken: cell 2 of 2: ZeroDivisionError: division by zero"
-    dies = "dies: cell 2 of 2: DeadKernelError: Kernel died, perhaps because memory ran out"
+    dies = "dies: cell 3 of 3: DeadKernelError: Kernel died, perhaps because memory ran out"
     assert outcome.problems[1] == dies
     assert len(outcome.problems) == 2
     assert not leftover.exists()
+    failed = nbformat.read(tiny_book.executed / "mixed" / "dies.failed.ipynb", 4)
+    assert failed.cells[2].outputs[0].data["text/plain"] == "42", "what came before the end"
+    assert failed.cells[3].outputs == []
     shown = capfd.readouterr().err
     assert "broken: started, 1 of 3\n" in shown
     assert "broken: FAILED\n" in shown

@@ -190,7 +190,7 @@ def test_true_propensities_give_the_effect_among_three_levels():
     chance = np.where(a == 1, p["yes"][two], p["no"][two])
     found = TruePropensityWeighting(probabilities=chance).fit(None, a, y[two])
     assert abs(found.ate_ - 3) < 4 * found.standard_error_ < 0.4
-    with pytest.raises(InputError, match="probabilities must be known: found None"):
+    with pytest.raises(InputError, match="probabilities must be given: found None"):
         TruePropensityWeighting().fit(None, a, y[two])
 
 

@@ -226,5 +226,5 @@ def test_an_estimate_that_is_missing_has_no_score():
 
 
 def test_effects_of_the_groups_of_nobody_are_refused(study):
-    with pytest.raises(InputError, match="groups of the study must be known: found None"):
+    with pytest.raises(InputError, match="groups of the study must be given: found None"):
         effects_by_group(replace(study, group=None), {})
