@@ -8,11 +8,11 @@ existing files load unchanged:
 
     variables:
       education:
-        parents: [age, race, sex, native-country]     # causes in the first step
-        sampler: LogisticSampler                      # mechanism of the first step
-        seq_parents_curr: []                          # later: causes at the same step
-        seq_parents_prev: [education, studies]        # later: causes a step earlier
-        seq_sampler: {type: EducationTransition}      # mechanism of later steps
+        parents: [age, race, sex, native-country]  # causes in the first step
+        sampler: LogisticSampler                   # mechanism of the first step
+        seq_parents_curr: []                       # later: causes at the same step
+        seq_parents_prev: [education, studies]     # later: causes a step earlier
+        seq_sampler: {type: EducationTransition}   # mechanism of later steps
 
 A sampler is a name, or a mapping with ``type`` and the mechanism's parameters. As a parameter,
 ``'#init_sampler'`` stands for the variable's own initial mechanism; the name ``None`` keeps the
