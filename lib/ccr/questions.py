@@ -32,13 +32,13 @@ References
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lib.ccr.graphs import Chain
-from lib.ccr.worlds import World
+from lib.ccr.worlds import Actions, World
 
 #: The answers in words, each at the place of its number.
 ANSWERS = ("No", "Yes", "Cannot be known")
@@ -53,14 +53,10 @@ KINDS = (
 )
 
 #: The largest number of facts of a sample that may be left untold. Each may double the number of
-#: worlds, so 16 give up to 65 536. Enumeration then labels more than 10 000 prompts per CPU second,
-#: and the reader of :mod:`lib.ccr.reader`, which has to agree, reads some tens. Each further fact
+#: worlds, so 16 give up to 65 536. Enumeration then labels tens of thousands of prompts per CPU
+#: second; the reader of :mod:`lib.ccr.reader`, which has to agree, reads tens. Each further fact
 #: would halve both rates.
 MOST_UNTOLD = 16
-
-#: What is done: pairs of a node and its value. Where actions stand in place of a value, the node is
-#: kept at the value that it has after these actions.
-Actions = tuple[tuple[int, "bool | Actions"], ...]
 
 
 class Claim(NamedTuple):
@@ -132,13 +128,15 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     # worlds are the bits of one byte, so that an operation on a byte evaluates all eight at once.
     bits = np.packbits(np.arange(2**n) >> np.arange(n + 1)[:, None] & 1, axis=1).view(np.int8)
     noise = np.where(untold[..., None], bits[untold.cumsum(axis=0) - untold], -told[..., None])
-    after = lru_cache(maxsize=32)(lambda actions: world.values(noise, dict(actions)))
+    found = dict[Any, Any]()
 
+    @cache
     def hold(claims: Sequence[Claim]) -> Any:
         # A claim that a node is false flips every bit: a world fits where the node is not true.
-        bits = (after(do)[node] ^ (value - 1) for node, value, do in claims)
-        return reduce(np.bitwise_and, bits, np.full_like(noise[0], -1))
+        true = ((world.value(node, do, noise, found), value) for node, value, do in claims)
+        bits = [node if value else ~node for node, value in true]
+        return reduce(np.bitwise_and, bits) if bits else np.full_like(noise[0], -1)
 
-    held = ((hold(one.given), hold(one.claims)) for one in asked)
-    may = np.array([[(fits & side).any(axis=1) for side in (yes, ~yes)] for fits, yes in held])
+    held = ((fits, fits & hold(one.claims)) for one in asked for fits in [hold(one.given)])
+    may = np.array([[yes.any(axis=1), (yes != fits).any(axis=1)] for fits, yes in held])
     return np.where(may.all(axis=1), UNKNOWN, may[:, 0]).astype(np.int8)

@@ -18,9 +18,9 @@ from string import Template, ascii_lowercase
 import numpy as np
 
 from lib import ROOT
-from lib.ccr.questions import Actions, Claim, Question
+from lib.ccr.questions import Claim, Question
 from lib.ccr.theme import Draw, Node, Theme
-from lib.ccr.worlds import World
+from lib.ccr.worlds import Actions, World
 from lib.errors import check
 from lib.files import read_yaml
 from lib.noise import uniforms

@@ -132,10 +132,7 @@ class Task:
 
     @property
     def before(self) -> np.ndarray:
-        """The true answers without the interventions, shape (questions, samples).
-
-        With facts withheld, they are the true answers without what is known.
-        """
+        """The true answers without interventions or, with facts withheld, without what is known."""
         if self.n_untold:
             asks = [replace(one, given=()) for one in self.asks]
             return questions.decide(self.world, asks, self.told)

@@ -13,6 +13,7 @@ Observation, intervention and counterfactual use the same function of the same n
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ import numpy as np
 from lib.ccr.graphs import Chain
 from lib.errors import check, check_known, check_names
 from lib.noise import uniforms
+
+#: What is done: pairs of a node and its value. Where actions stand in place of a value, the node is
+#: kept at the value that it has after these actions.
+Actions = tuple[tuple[int, "bool | Actions"], ...]
 
 #: The probabilities that noise may have of being true (reference implementation of CCR.GB).
 PROBABILITIES = (0.4, 0.5, 0.6, 0.7, 0.8)
@@ -50,20 +55,31 @@ class World:
         drawn = uniforms(seed, name, n=n, terms=self.chain.n_nodes)
         return drawn < np.array(self.probabilities)[:, None]
 
+    def value(self, node: int, do: Actions, noise: np.ndarray, found: dict[Any, Any]) -> Any:
+        """Return a node's value after actions, shape (n,), and keep in `found` what is computed.
+
+        The noise, shape (nodes, n), may also be signed numbers, each with many samples as its bits.
+        """
+        # Actions on later nodes change nothing. Without them, more questions share a value.
+        key = node, do = node, tuple(one for one in do if one[0] <= node)
+        if key not in found:
+            kept = dict(do).get(node)
+            if isinstance(kept, tuple):
+                found[key] = self.value(node, kept, noise, found)
+            elif kept is not None:  # true is minus one, in which every bit is set
+                found[key] = np.full_like(noise[node], -int(kept))
+            else:
+                combine = np.bitwise_and if self.operators[node] == "and" else np.bitwise_or
+                causes = self.chain.parents[node]
+                values = (self.value(cause, do, noise, found) for cause in causes)
+                found[key] = reduce(combine, values, noise[node])
+        return found[key]
+
     def values(self, noise: np.ndarray, do: Mapping[int, Any] = {}) -> np.ndarray:
         """Return every node's value, shape (nodes, n), for noise of this shape; `do` sets nodes."""
         check_names("do: node", do, range(self.chain.n_nodes))
-        values = noise.copy()
-        for node, causes in enumerate(self.chain.parents):
-            combine = np.bitwise_and if self.operators[node] == "and" else np.bitwise_or
-            for cause in causes:
-                combine(values[node], values[cause], out=values[node])
-            if node in do:
-                kept = do[node]
-                nested = type(kept) is tuple
-                # True becomes minus one, which in packed noise is a number with every bit set.
-                values[node] = self.values(noise, dict(kept))[node] if nested else -int(kept)
-        return values
+        done, found = tuple(do.items()), dict[Any, Any]()
+        return np.array([self.value(node, done, noise, found) for node in range(len(noise))])
 
 
 def random_world(

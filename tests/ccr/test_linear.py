@@ -50,6 +50,22 @@ def test_a_small_world_by_hand():
         assert by_paths(small, question, cell).tolist() == [pytest.approx(answer)]
 
 
+def test_nodes_may_be_listed_in_any_order():
+    """As by somebody who writes down one arm after the other."""
+    small = nx.DiGraph()
+    first, second = [("r", "a", -1.2), ("a", "y", 0.5)], [("r", "b", 0.4), ("b", "y", -1.5)]
+    small.add_weighted_edges_from(first + second)  # y stands before its cause b
+    cell = np.array([[1.0], [0.0], [2.0], [4.0]])
+    for question, answer in {
+        Question("total", "y", "r"): -1.2,
+        Question("through", "y", "r", ("b",)): -0.6,
+        Question("factual", "y"): 2 - 1.2 - 1.5 * 4,
+        Question("counterfactual", "y", "b", (), 0): 2 - 0.6,
+    }.items():
+        assert by_algebra(small, question, cell).tolist() == [pytest.approx(answer)]
+        assert by_paths(small, question, cell).tolist() == [pytest.approx(answer)]
+
+
 def test_nothing_is_not_minus_zero():
     """As floats, 0.6 - 0.2 × 3 is a little less than nothing."""
     small = nx.DiGraph()
