@@ -47,6 +47,11 @@ def test_the_smallest_example_nearly_cancels(chapter, shown):
     assert all(abs(one - ways["total"]) > 10 * abs(ways["total"]) for one in wrong)
 
 
+def test_the_first_exercise_is_solved_as_by_hand(chapter, shown):
+    ways = {way: row["effect"] for way, row in shown(chapter[1], "solution-1").items()}
+    assert ways == {"direct": 0.5, "indirect": -1.2, "total": -0.7}
+
+
 def test_ways_add_up_and_arms_multiply(chapter, shown):
     record, notebook = chapter
     (name,) = {column for row in shown(notebook, "ways").values() for column in row}
