@@ -37,7 +37,11 @@ ANSWERS = {
     "coverage -p overlaps": {
         "coverage_ipw_true": (40, 7, "hold the truth in about 40 % of the studies"),
         "coverage_aipw": (40, 7, "hold the truth in about 40 % of the studies"),
-        "coverage_ipww_ato": (85, 7, "for *their* average in about 85 %, each ± 7"),
+        "coverage_ipww_ato": (
+            85,
+            7,
+            "for *their* average in about 85 %; from 40 studies one knows",
+        ),
     },
     "exact_quantities -p n_per_bcc": {"global_pns": (0.000415, 5e-7, "and leaf is 0.000415;")},
     "task_generation -p theme": {
