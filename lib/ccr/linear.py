@@ -10,6 +10,7 @@ so effects multiply along a path and add up over paths. Weights out of the root 
 have one decimal; other weights and the noise are whole, so no answer has more than two decimals.
 """
 
+import functools
 import itertools
 import math
 from collections import namedtuple
@@ -20,6 +21,7 @@ from typing import Any
 import jinja2
 import networkx as nx
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from lib import ROOT
 from lib.ccr.graphs import Chain
@@ -105,18 +107,19 @@ def by_algebra(world: nx.DiGraph, question: Question, noise: np.ndarray) -> np.n
     With the weights in a matrix :math:`B`, total effects are :math:`(I - B)^{-1}`. For the effects
     along all paths that avoid some nodes, the edges into these nodes are left out of :math:`B`.
     """
-    place = {node: i for i, node in enumerate(world)}
+    # Causes before their effects, so that every step of this is just a sum of products.
+    order = [*nx.topological_sort(world)]
+    place = {node: i for i, node in enumerate(order)}
     y, x = place[question.effect], place.get(question.cause)
-    total, past = np.eye(len(world)), np.eye(len(world))
-    for node in nx.topological_sort(world):
-        # Forward substitution: every step is just a sum of products, which loses no digit.
-        for cause, _, weight in world.in_edges(node, "weight"):
-            total[place[node]] += weight * total[place[cause]]
-            past[place[node]] += weight * past[place[cause]] * (node not in question.through)
+    weights, unit = nx.to_numpy_array(world, order).T, np.eye(len(world))
+    solved = functools.partial(solve_triangular, b=unit, lower=True, unit_diagonal=True)
+    total = solved(unit - weights)
+    weights[[place[node] for node in question.through]] = 0
+    past = solved(unit - weights)
     if question.kind in EFFECTS:
         found = (total - past if question.kind == "through" else past)[y, x]
     else:
-        seen = total @ noise
+        seen = total[:, [place[node] for node in world]] @ noise
         found = seen[y] if x is None else seen[y] + total[y, x] * (question.value - seen[x])
     # No answer has more than two decimals, and adding zero makes a zero of minus zero.
     return np.round(np.broadcast_to(found, noise.shape[1]), 2) + 0.0
