@@ -133,9 +133,9 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     @cache
     def hold(claims: Sequence[Claim]) -> Any:
         # A claim that a node is false flips every bit: a world fits where the node is not true.
-        true = ((world.value(node, do, noise, found), value) for node, value, do in claims)
-        bits = [node if value else ~node for node, value in true]
-        return reduce(np.bitwise_and, bits) if bits else np.full_like(noise[0], -1)
+        after = ((world.value(node, do, noise, found), value) for node, value, do in claims)
+        sides = [true if value else ~true for true, value in after]
+        return reduce(np.bitwise_and, sides) if sides else np.full_like(noise[0], -1)
 
     held = ((fits, fits & hold(one.claims)) for one in asked for fits in [hold(one.given)])
     may = np.array([[yes.any(axis=1), (yes != fits).any(axis=1)] for fits, yes in held])

@@ -77,12 +77,12 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_level(table: pd.DataFrame, level: str) -> pd.DataFrame:
-    """Summarise studies by a level of the index, a column per metric, and `error of coverage`."""
+    """Summarise studies by a level of the index, a column per metric, and its `error of METRIC`."""
     found = table.groupby(level=level, sort=False).apply(over_studies).reset_index(level)
     key, numbers = [level, "estimator", "estimand"], ["value", "standard error"]
     wide = found.pivot_table(numbers, key, "metric", sort=False)
-    wide["value", "error of coverage"] = wide["standard error", "coverage"]
-    return wide["value"].reset_index().rename_axis(columns=None)
+    errors = wide["standard error"].add_prefix("error of ")
+    return wide["value"].join(errors).reset_index().rename_axis(columns=None)
 
 
 def spread(table: pd.DataFrame) -> pd.DataFrame:

@@ -32,6 +32,12 @@ def three_answers(world, algebra=None, along=math.prod, retold=lambda text: text
     return np.ravel(found), np.ravel(counted), np.array(read)
 
 
+def answered_both_ways(world, cell, expected):
+    for question, answer in expected.items():
+        assert by_algebra(world, question, cell).tolist() == [pytest.approx(answer)]
+        assert by_paths(world, question, cell).tolist() == [pytest.approx(answer)]
+
+
 def test_a_small_world_by_hand():
     """m := u + 2 x and y := u + 1.5 x - 0.8 m."""
     small = nx.DiGraph()
@@ -45,9 +51,7 @@ def test_a_small_world_by_hand():
         Question("interventional", "y", "x", (), 10): 4 + 15 - 0.8 * 19,
         Question("counterfactual", "y", "m", (), 0): 4 + 4.5,
     }
-    for question, answer in expected.items():
-        assert by_algebra(small, question, cell).tolist() == [pytest.approx(answer)]
-        assert by_paths(small, question, cell).tolist() == [pytest.approx(answer)]
+    answered_both_ways(small, cell, expected)
 
 
 def test_nodes_may_be_listed_in_any_order():
@@ -56,14 +60,13 @@ def test_nodes_may_be_listed_in_any_order():
     first, second = [("r", "a", -1.2), ("a", "y", 0.5)], [("r", "b", 0.4), ("b", "y", -1.5)]
     small.add_weighted_edges_from(first + second)  # y stands before its cause b
     cell = np.array([[1.0], [0.0], [2.0], [4.0]])
-    for question, answer in {
+    expected = {
         Question("total", "y", "r"): -1.2,
         Question("through", "y", "r", ("b",)): -0.6,
         Question("factual", "y"): 2 - 1.2 - 1.5 * 4,
         Question("counterfactual", "y", "b", (), 0): 2 - 0.6,
-    }.items():
-        assert by_algebra(small, question, cell).tolist() == [pytest.approx(answer)]
-        assert by_paths(small, question, cell).tolist() == [pytest.approx(answer)]
+    }
+    answered_both_ways(small, cell, expected)
 
 
 def test_nothing_is_not_minus_zero():

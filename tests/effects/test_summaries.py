@@ -130,6 +130,7 @@ def test_levels_are_summarised_apart_and_stand_as_they_came():
     for (_, row), run in zip(table.iterrows(), runs.values(), strict=True):
         alone = of(over_studies(run))
         assert [row["coverage"], row["error of coverage"]] == alone["coverage"]
+        assert [row["bias"], row["error of bias"]] == alone["bias"]
         assert row["width"] == alone["width"][0]
 
 
