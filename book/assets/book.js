@@ -85,8 +85,16 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => { root.dataset.theme = theme; });
 
-// What Sphinx and MathJax leave undone for readers without a mouse or a screen.
-addEventListener("load", async () => {
+// Formulas stand on the page as TeX, within \(…\) or \[…\], until KaTeX sets them.
+addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".math").forEach(one => {
+    const tex = one.textContent.trim();
+    katex.render(tex.slice(2, -2), one, {displayMode: tex.startsWith("\\["), throwOnError: false});
+  });
+});
+
+// What Sphinx and KaTeX leave undone for readers without a mouse or a screen.
+addEventListener("load", () => {
   // The theme takes the focus from these when they are clicked, also by the keyboard, which needs it.
   document.querySelectorAll(".theme-switch-button, .search-button, .sidebar-toggle").forEach(one => {
     one.blur = () => one.matches(":focus-visible") || HTMLElement.prototype.blur.call(one);
@@ -96,14 +104,13 @@ addEventListener("load", async () => {
   document.querySelectorAll("[role=doc-biblioentry]").forEach(one => { one.setAttribute("role", "listitem"); });
 
   // Where a formula or a figure is wider than its page, the keyboard has to reach it to scroll it.
-  await window.MathJax?.startup.promise;
-  const wide = document.querySelectorAll("mjx-container[display=true], .cell_output:has(> figure)");
+  const wide = document.querySelectorAll(".katex-display, .cell_output:has(> figure)");
   const scrolls = (one) => one.scrollWidth > one.clientWidth;
   const mark = () => wide.forEach(one => {
     one.removeAttribute("tabindex");
     one.style.removeProperty("font-size");
     // A formula that is a little too wide becomes a little smaller.
-    if (one.matches("mjx-container") && 0.77 * one.scrollWidth < one.clientWidth)
+    if (one.matches(".katex-display") && 0.77 * one.scrollWidth < one.clientWidth)
       for (let size = 99; size > 74 && scrolls(one); size--) one.style.fontSize = `${size}%`;
     if (scrolls(one)) one.tabIndex = 0;
   });

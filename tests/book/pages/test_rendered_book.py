@@ -136,7 +136,6 @@ def opened(page, url: str, home: str):
         page.on(event, listener)
     try:
         page.goto(url, wait_until="networkidle")
-        page.evaluate("() => window.MathJax?.startup?.promise.then(() => null)")
         yield page, troubles
     finally:
         for event, listener in listeners.items():
@@ -152,7 +151,7 @@ def small_texts(page) -> list[str]:
             while (words.nextNode()) {
                 const box = words.currentNode.parentElement, text = words.currentNode.data.trim();
                 if (!text || !box.checkVisibility({visibilityProperty: true})) continue;
-                if (box.closest('script, style, svg, mjx-container, sup, sub')) continue;
+                if (box.closest('script, style, svg, .katex, sup, sub')) continue;
                 const size = parseFloat(getComputedStyle(box).fontSize);
                 if (size < smallest) small.push(`${size} px: ${text.slice(0, 60)}`);
             }
@@ -167,13 +166,17 @@ def small_texts(page) -> list[str]:
 LOOK_ONCE = """() => {
     const undo = [];
     window.putBack = () => { while (undo.length) undo.pop()(); };
-    // Drawings of formulas without a text or a place to go to, whose size is written on them.
-    for (const drawing of document.querySelectorAll('mjx-container svg[aria-hidden=true][width]')) {
-        const inside = [...drawing.childNodes];
-        if (drawing.textContent.trim() || drawing.querySelector('a, [tabindex], [role]')) continue;
-        drawing.replaceChildren();
-        undo.push(() => drawing.replaceChildren(...inside));
-    }
+    // The signs of formulas, which have the colour of the text around them; their places stay.
+    const formulas = [...document.querySelectorAll('.katex-html[aria-hidden=true]')]
+        .filter(one => !one.querySelector('a, [tabindex], [role]'));
+    const sizes = formulas.map(one => one.getBoundingClientRect());
+    formulas.forEach((one, i) => {
+        const inside = [...one.childNodes];
+        one.replaceChildren();
+        one.style.cssText = `display: inline-block; width: ${sizes[i].width}px;`
+            + `height: ${sizes[i].height}px`;
+        undo.push(() => { one.replaceChildren(...inside); one.removeAttribute('style'); });
+    });
     // What is seen of each box, what it lies on, and with what letters it is written.
     const looks = new Map(), painted = [], longest = new Map();
     const within = (one, frame) => ({
@@ -361,14 +364,14 @@ def test_no_link_leads_into_this_machine(visit):
 def test_mathematics_is_drawn(visit):
     page, *_ = visit
     formulas, drawn, broken = page.evaluate(
-        """() => ['.math', '.math:has(mjx-container)', '[data-mjx-error]'].map(
+        """() => ['.math', '.math:has(> .katex, > .katex-display)', '.katex-error'].map(
             selector => document.querySelectorAll(selector).length)"""
     )
     assert (drawn, broken) == (formulas, 0)
     prose = page.evaluate(
         """() => {
             const copy = document.querySelector('article').cloneNode(true);
-            copy.querySelectorAll('pre, code, script, mjx-container').forEach(one => one.remove());
+            copy.querySelectorAll('pre, code, script, .katex').forEach(one => one.remove());
             return copy.textContent;
         }"""
     )
@@ -431,7 +434,7 @@ def test_formulas_and_tables_of_the_prose_fit_a_desk(visit):
             const folded = [...document.querySelectorAll('article details:not([open])')];
             for (const one of folded) one.open = true;
             const wide = () => [...document.querySelectorAll(
-                    'mjx-container[display=true], .pst-scrollable-table-container:has(> .table)')]
+                    '.katex-display, .pst-scrollable-table-container:has(> .table)')]
                 .filter(one => one.checkVisibility() && one.scrollWidth > one.clientWidth)
                 .map(one => `${one.scrollWidth - one.clientWidth} px: ${one.textContent}`);
             // Pages are told of a change of width, and of what unfolds, when there is time.
@@ -470,7 +473,7 @@ def test_page_on_a_phone_keeps_wide_things_within_reach(visit):
     page.set_viewport_size({"width": PHONE, "height": 844})
     lost = page.evaluate(
         """() => [...document.querySelectorAll(
-                'article :is(p, li, table, pre, img, mjx-container)')].filter(one => {
+                'article :is(p, li, table, pre, img, .katex)')].filter(one => {
                 if (!one.checkVisibility() || one.getBoundingClientRect().right <= innerWidth)
                     return false;
                 for (let box = one; box && box.tagName !== 'ARTICLE'; box = box.parentElement)
@@ -507,7 +510,7 @@ def test_what_scrolls_fades_where_more_is_to_come(window, address):
     seen = "linear-gradient(to right, rgb(0, 0, 0) {}, rgba(0, 0, 0, 0.133) {})".format
     with opened(window, f"{address}/theory.html", address) as (page, _):
         page.set_viewport_size({"width": PHONE, "height": 844})
-        page.wait_for_selector("mjx-container")
+        page.wait_for_selector(".katex-html")
         found = fading(0)
         assert found[table] == {whole("48px")}
         assert found[short] == {whole("0px"), "none"}  # what has outputs, and they themselves
@@ -659,7 +662,7 @@ def test_page_on_paper_loses_nothing(visit):
     page.emulate_media(media="print")
     lost = page.evaluate(
         """() => [...document.querySelectorAll(
-                'article :is(p, li, table, pre, img, mjx-container)')]
+                'article :is(p, li, table, pre, img, .katex)')]
             .filter(one => one.checkVisibility() && (one.scrollWidth > one.clientWidth + 1
                 && one.matches('pre') || one.getBoundingClientRect().right > innerWidth))
             .map(one => one.outerHTML.slice(0, 120))"""
@@ -740,7 +743,7 @@ SPOILED = """() => {
     aria.setAttribute('aria-wrong', 'true');
     pale.style.setProperty('color', '#bbb', 'important');
     pressed.innerHTML = '<button></button>';
-    article.querySelector('mjx-container g').setAttribute('tabindex', '0');
+    article.querySelector('.katex-html > *').setAttribute('tabindex', '0');
     article.querySelector('ul').append(document.createElement('span'), 'text');
     article.insertAdjacentHTML('beforeend', `<img src="logo.png"><a href="#top"></a>
         <code style="display: block; overflow: auto; width: 9em; white-space: pre"><span
@@ -798,7 +801,7 @@ def test_troubles_are_heard_at_every_visit_and_stay_with_their_page(window, tmp_
 def test_page_opens_from_a_file_without_a_server(fresh, address):
     home = RENDERED.as_uri()
     with opened(fresh, f"{home}/{PAGES[0]}.html", home) as (page, troubles):
-        assert page.locator("article mjx-container").count() > 0
+        assert page.locator("article .katex").count() > 0
         assert troubles == []
 
 
