@@ -117,7 +117,9 @@ def withheld_rate() -> Iterator[Finding]:
     generate("candy_party")  # what is done once, such as imports
     few = [([size] * 3, 0.3, unknown) for size in (3, 4) for unknown in (None, 0.33)]
     all_untold = [(n_per_bcc, 1.0, None) for n_per_bcc in ([5] * 3, [5, 5, 5, 3], [5, 5, 5, 4])]
-    for n_per_bcc, share, unknown in few + all_untold:
+    # Where several facts are told beside, hardly any sample is told as another one is.
+    some_told = [([5, 5, 5, 4], 14 / 16, None), ([5, 5, 5, 5, 4], 0.8, None), ([5] * 6, 0.64, None)]
+    for n_per_bcc, share, unknown in few + all_untold + some_told:
         begun = time.process_time()
         told = {"n_tasks": 5, "n_samples": 500, "withheld": share, "unknown": unknown}
         tasks = generate("candy_party", n_per_bcc, **told)

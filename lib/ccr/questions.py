@@ -118,16 +118,25 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     >>> decide(world, [Question("factual", (Claim(0),)), known], np.array([[-1], [0]])).tolist()
     [[2], [1]]
     """
-    untold, told = told < 0, told.astype(np.int8)
-    n = max(3, untold.sum(axis=0).max())
-    size = max(1, 2**19 >> n)  # samples at a time: the bits of more would not fit in caches
-    if untold.shape[1] > size:
-        parts = np.split(told, range(size, untold.shape[1], size), axis=1)
-        return np.hstack([decide(world, asked, part) for part in parts])
+    # Samples of which the same is told have the same answers.
+    told, place = np.unique(told.astype(np.int8), axis=1, return_inverse=True)
+    n = max(3, (told < 0).sum(axis=0).max())
     # In world number b of a sample, the j-th noise that is not told is bit number j of b. Eight
     # worlds are the bits of one byte, so that an operation on a byte evaluates all eight at once.
     bits = np.packbits(np.arange(2**n) >> np.arange(n + 1)[:, None] & 1, axis=1).view(np.int8)
-    noise = np.where(untold[..., None], bits[untold.cumsum(axis=0) - untold], -told[..., None])
+    size = max(1, 2**19 >> n)  # samples at a time: the bits of more would not fit in caches
+    parts = []
+    for part in np.split(told, range(size, told.shape[1], size), axis=1):
+        untold = part < 0
+        noise = np.where(untold[..., None], bits[untold.cumsum(axis=0) - untold], -part[..., None])
+        # Values stay until the next part has its own, since fresh memory takes as long as the work.
+        may, _kept = _possible(world, asked, noise)
+        parts.append(np.where(may.all(axis=1), UNKNOWN, may[:, 0]).astype(np.int8))
+    return np.hstack(parts)[:, place]
+
+
+def _possible(world: World, asked: Sequence[Question], noise: np.ndarray) -> tuple[Any, Any]:
+    # Whether yes and no are possible, (questions, 2, samples), and all values that were computed.
     found = dict[Any, Any]()
 
     @cache
@@ -138,5 +147,5 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
         return reduce(np.bitwise_and, sides) if sides else np.full_like(noise[0], -1)
 
     held = ((fits, fits & hold(one.claims)) for one in asked for fits in [hold(one.given)])
-    may = np.array([[yes.any(axis=1), (yes != fits).any(axis=1)] for fits, yes in held])
-    return np.where(may.all(axis=1), UNKNOWN, may[:, 0]).astype(np.int8)
+    may = [[yes.any(axis=1), (yes != fits).any(axis=1)] for fits, yes in held]
+    return np.array(may), found
