@@ -90,6 +90,13 @@ addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".math").forEach(one => {
     const tex = one.textContent.trim();
     katex.render(tex.slice(2, -2), one, {displayMode: tex.startsWith("\\["), throwOnError: false});
+    // What follows within the line, such as a comma, goes into its element: no line may begin with it.
+    const after = one.nextSibling;
+    const [marks] = (one.matches("span") && after?.data?.match(/^[,.;:!?)]+/)) || [];
+    if (marks) {
+      one.append(marks);
+      after.deleteData(0, marks.length);
+    }
   });
 });
 

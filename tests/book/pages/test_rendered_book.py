@@ -368,6 +368,12 @@ def test_mathematics_is_drawn(visit):
             selector => document.querySelectorAll(selector).length)"""
     )
     assert (drawn, broken) == (formulas, 0)
+    alone = page.evaluate(
+        """() => [...document.querySelectorAll('article span.math')]
+            .filter(one => /^[,.;:!?)]/.test(one.nextSibling?.data ?? ''))
+            .map(one => one.textContent)"""
+    )
+    assert alone == [], "a line may begin with the comma after a formula"
     prose = page.evaluate(
         """() => {
             const copy = document.querySelector('article').cloneNode(true);
