@@ -51,6 +51,7 @@ survive: $(venv)/installed-test  ## Kill the book's commands 50 times, and see t
 	$(bin)/python benchmarks/survive.py --kills 50
 
 lock: $(venv)/installed  ## Write requirements.lock anew, with the newest versions that the bounds allow.
+	$(bin)/python $(pip) $(uv)
 	$(bin)/uv pip compile requirements.txt --output-file requirements.lock --upgrade --quiet \
 	  --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --custom-compile-command "make lock"
@@ -62,6 +63,7 @@ clean:  ## Remove what runs have made: pages, rendered books, kept results. Keep
 # Of 12 000 files some 3 000 are ever imported: Python compiles those then, instead of pip all now,
 # and has to keep what it compiled.
 pip := -m pip install --quiet --disable-pip-version-check --no-compile
+uv := "uv>=0.5,<1"
 unexport PYTHONDONTWRITEBYTECODE
 
 $(venv)/installed: requirements.txt pyproject.toml
@@ -70,7 +72,7 @@ $(venv)/installed: requirements.txt pyproject.toml
 	  exit 1; }
 	$(PYTHON) -m venv $(venv)
 	@# uv takes a fifth of pip's time. It does not know pip's settings, such as a mirror.
-	$(bin)/python $(pip) "uv>=0.5,<1"
+	$(bin)/python $(pip) $(uv)
 	$(bin)/uv pip install --quiet --python $(bin)/python --editable . || $(bin)/python $(pip) --editable .
 	@touch $@
 

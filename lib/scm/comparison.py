@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from xgboost import XGBClassifier
 
-from lib.errors import InputError, check, check_known
+from lib.errors import check, check_known
 
 
 def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -94,4 +94,4 @@ def _check_same_rows(world: pd.DataFrame, other: pd.DataFrame) -> None:
     rows = [frame[["subject", "t"]] for frame in (world, other)]
     rule = "worlds must have the same subjects and steps, row by row"
     if not np.array_equal(*rows):  # only then is it worth the time to count
-        raise InputError(f"{rule}: found {[frame.nunique().to_dict() for frame in rows]}")
+        check(False, rule, [frame.nunique().to_dict() for frame in rows])

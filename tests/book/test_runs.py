@@ -114,7 +114,7 @@ def test_the_command_on_its_page_repeats_a_sweep(book, monkeypatch):
     pages, swept = {}, []
     monkeypatch.setattr(runs, "show", lambda *_, **options: pages.update(options["pages"]) or [])
     # Whole numbers in a row become a range, others do not; words are quoted as a shell wants them.
-    grid = {"seed": ["-1", "0", "1"], "n": ["1", "2"], "names": ["[it's, b]"]}
+    grid = {"seed": ["-1", "0", "1"], "n": ["1", "2"], "names": ["[it's]", "[a, b]"]}
     folder, problems = sweep("totals", grid | {"pause": ["0.0", "0.01"]}, book=book)
     assert problems == []
     (command,) = re.findall(r"^\$ python -m lib (sweep .*)", pages[folder.name], re.MULTILINE)
