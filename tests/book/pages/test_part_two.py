@@ -110,7 +110,8 @@ def test_marking_estimators(ask):
     assert [round(first), round(second)] == [1_432, 1_500]
     assert [round(first_later), round(second_later)] == [762, 750]
     for name, needed in found["needed"].items():
-        assert found["spreads"][name] / needed**0.5 == pytest.approx(100)
+        fewer, enough = 100 * (needed - 1) ** 0.5, 100 * needed**0.5
+        assert fewer < found["spreads"][name] <= enough, "the fewest that do"
     assert {*found["change"]["change"]} == {labels()[k] for k in ("ipww-lr", "s-ridge", "t-ridge")}
     rmse = {k: v for k, v in found["numbers"].items() if k.startswith("rmse_")}
     best = min(rmse, key=rmse.get).removeprefix("rmse_").replace("_", "-")
