@@ -115,13 +115,13 @@ def test_the_command_on_its_page_repeats_a_sweep(book, monkeypatch):
     monkeypatch.setattr(runs, "show", lambda *_, **options: pages.update(options["pages"]) or [])
     # Whole numbers in a row become a range, others do not; words are quoted as a shell wants them.
     grid = {"seed": ["-1", "0", "1"], "n": ["1", "2"], "names": ["[it's]", "[a, b]"]}
-    folder, problems = sweep("totals", grid | {"pause": ["0.0", "0.01"]}, book=book)
+    folder, problems = sweep("totals", grid | {"pause": ["0.01"]}, book=book)
     assert problems == []
     (command,) = re.findall(r"^\$ python -m lib (sweep .*)", pages[folder.name], re.MULTILINE)
     assert command.startswith("sweep totals -p seed -1..1 -p n 1 2 -p names ")
     monkeypatch.setattr(runs, "sweep", lambda *given: swept.append(given) or (None, []))
     commands(shlex.split(command), standalone_mode=False)
-    assert swept == [("totals", grid | {"pause": ["0.0", "0.01"]}, None)]
+    assert swept == [("totals", grid | {"pause": ["0.01"]}, None)]
 
 
 def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
