@@ -176,7 +176,7 @@ def _sides(models: list[Model], table: pd.DataFrame) -> Iterator[Finding]:
     found = f"{sum(opposite)} of {len(opposite)}"
     yield "of these P(Y=1), opposite by total probability (all)", found, all(opposite) and met
     effects = rows[rows["wrong"] & rows["quantity"].isin(["ATE", "ETT"])]
-    zero = (effects[["published", "enumerated"]].abs() <= ROUNDING).sum(axis=None)
+    zero = (effects[["published", "enumerated"]].abs() <= ROUNDING).to_numpy().sum()
     yield "wrong ATE and ETT, or corrected ones, of zero (0)", f"{zero}", zero == 0
 
 
