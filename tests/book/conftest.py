@@ -92,12 +92,14 @@ def _served(program: str, said: Path, **environment: str) -> Iterator[Callable[[
     folders = [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")]
     path = os.pathsep.join(filter(None, folders))
     servers = []
+    # As in lib.book.kernels: from Python 3.12 on, a fork of a process with threads gives a warning.
+    quiet = "-Wignore:This process:DeprecationWarning"
 
     def ask(order: dict) -> str:
         if not servers:
             with said.open("w") as errors:
                 server = subprocess.Popen(
-                    [sys.executable, Path(__file__).with_name(program)],
+                    [sys.executable, quiet, Path(__file__).with_name(program)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
