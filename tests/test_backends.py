@@ -32,10 +32,9 @@ IMPORTED += ["lib.book.kernels", "lib.book.running", "papermill"]
 
 @pytest.fixture(scope="module")
 def two_workers():
-    # Workers that are forks of one process need not import what they need, each for itself. With
-    # Python 3.13, one that was killed did not always come back as a fork.
-    forks = "forkserver" in multiprocessing.get_all_start_methods()
-    forks = forks and sys.version_info < (3, 12)
+    # Workers that are forks of one process need not import what they need, each for itself. Python
+    # warns of forks from 3.12 on, and with 3.13 one that was killed did not always come back.
+    forks = sys.version_info < (3, 12) and "forkserver" in multiprocessing.get_all_start_methods()
     way = {"distributed.worker.multiprocessing-method": "forkserver" if forks else "spawn"}
     with dask.config.set(way):
         if forks:
