@@ -80,9 +80,11 @@ class EffectEstimator(BaseEstimator):
         data = [np.asarray(each, dtype=float) for each in (covariates, treatment, outcome)]
         found = np.unique(data[1]).tolist()
         check(found == [0, 1], "the treatment must hold zeros and ones, and both of them", found)
-        if "propensity" in self.slots():  # a regressor may predict anything
-            base = as_search(self.propensity).learner
-            check(is_classifier(base), "the propensity must be estimated by a classifier", base)
+        for slot in self.slots():  # a regressor may predict any propensity, a classifier no number
+            base = as_search(getattr(self, slot)).learner
+            kind = "classifier" if slot == "propensity" else "regressor"
+            met = is_classifier(base) == (kind == "classifier")
+            check(met, f"the {slot} must be estimated by a {kind}", base)
         self._fit(*data)
         return self
 
@@ -181,6 +183,7 @@ def weighted_means(
     for arm in (0, 1):
         here = treatment == arm
         each = total or weights[here].sum()
+        check(each > 0, "some subjects of each arm must have a weight above 0", each)
         means.append(float(weights[here] @ outcome[here] / each))
         moves[here] = (2 * arm - 1) * (outcome[here] - (0 if total else means[-1])) / each
     return means, moves
@@ -335,7 +338,7 @@ class XLearner(EffectEstimator, name="X-learner"):
                             \hat\mu_1(z_i) - y_i & a_i = 0 \end{cases}, \qquad
         \hat\tau(z) = \hat e(z)\,\hat\tau_0(z) + (1 - \hat e(z))\,\hat\tau_1(z),
 
-    with :math:`\hat\tau_a` fitted to the :math:`d_i` of arm a.
+    with :math:`\hat\tau_a` fitted to the :math:`d_i` of arm a, by one setting for both arms.
     """
 
     def __init__(self, control: Slot, treated: Slot, propensity: Slot, final: Slot):
@@ -347,7 +350,9 @@ class XLearner(EffectEstimator, name="X-learner"):
         self.propensity_ = as_search(self.propensity).fit(covariates, treatment)
         control, treated = self.control_.predict(covariates), self.treated_.predict(covariates)
         imputed = np.where(treatment == 1, outcome - control, treated - outcome)
-        final, arms = as_search(self.final, scored=False), (treatment == 0, treatment == 1)
+        self.final_ = as_search(self.final, scored=False).fit(covariates, imputed, refit=False)
+        final = as_search(self.final_.best_estimator_, scored=False)
+        arms = (treatment == 0, treatment == 1)
         self.effects_ = [as_search(final).fit(covariates[arm], imputed[arm]) for arm in arms]
 
     def effect(self, covariates: Matrix) -> Vector:

@@ -22,7 +22,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
 from lib import ROOT
-from lib.effects.learners import Learner
+from lib.effects.learners import Learner, fold_of
 from lib.effects.study import Matrix, Study, Vector, tempered
 from lib.errors import check, needed
 
@@ -63,6 +63,7 @@ def influence(
     with leverage :math:`h_i = w_i v_i x_i^\top (\dots)^{-1} x_i`, and the covariance is HC3 [2]_.
     """
     other = any(np.any(getattr(model, name, None)) for name in OTHERWISE)
+    other |= getattr(model, "penalty", "l2") not in ("l2", "deprecated")
     if other or not (isinstance(model, LINEAR) and model.fit_intercept):
         return None
     curvature, penalty = np.ones(len(fitted)), getattr(model, "alpha", 0.0)
@@ -114,9 +115,10 @@ class Bootstrap(BaseEstimator):
         self.__dict__.update({k: getattr(fitted, k) for k in self.SHARED if hasattr(fitted, k)})
         # As in `estimate`: a class of one's own may lack this method, and `takes_missing` below.
         chosen = getattr(fitted, "settled", lambda: self.estimator)()
-        # A resample that lacks an arm is drawn again.
-        drawn = (rng.integers(n, size=n) for _ in itertools.count())
-        both = (rows for rows in drawn if {*data[1][rows]} == {*data[1]})
+        # A resample that lacks an arm, or has it in one fold alone, is drawn again.
+        drawn, folds = (rng.integers(n, size=n) for _ in itertools.count()), fold_of(data[1])
+        taken = ((rows, data[1][rows]) for rows in drawn)
+        both = (rows for rows, a in taken if all(len({*folds[a == arm]}) > 1 for arm in (0, 1)))
         draws = itertools.islice(both, self.n_resamples)
         self.resampled_ = [clone(chosen).fit(*(each[rows] for each in data)) for rows in draws]
         return self

@@ -291,6 +291,8 @@ def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) 
     found = [panel.outcomes]
     for x, here in zip(panel.histories[::-1], panel.followed(regime).T[::-1], strict=True):
         weights = 1.0 * (here & learned_from)
+        rule = f"regime {regime!r} must be followed at each decision in at least two of the folds"
+        check(weights.any(), rule, "one")
         found.append(x @ (_inverse(x, weights, PENALTY) @ (x.T @ (weights * found[-1]))))
     return np.array(found[::-1])
 

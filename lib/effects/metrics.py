@@ -36,12 +36,18 @@ def bootstrap_counts(n: int, resamples: int, seed: int | None) -> Iterator[Matri
 
 
 def _r2_by_group(sample: SimpleNamespace) -> Matrix:
-    spread = sample.group_truth - np.nanmean(sample.group_truth, axis=1, keepdims=True)
-    # A group that is absent from a resample adds no error; a missing estimate leaves no score.
+    # A group that is absent from a resample counts for nothing; a missing estimate leaves no score.
     here = ~np.isnan(sample.group_truth)
-    errors = np.where(here, sample.group_truth - sample.group_effect, 0)
-    explained = 1 - (errors**2).sum(axis=1) / np.nansum(spread**2, axis=1)
-    return np.where(np.isnan(sample.variance), np.nan, explained)
+    truth = np.where(here, sample.group_truth, 0)
+    mean = truth.sum(axis=1, keepdims=True) / here.sum(axis=1, keepdims=True)
+    errors = np.where(here, truth - sample.group_effect, 0)
+    spread = np.where(here, truth - mean, 0) ** 2
+    return 1 - (errors**2).sum(axis=1) / _beyond_rounding(spread.sum(axis=1), sample.variance)
+
+
+def _beyond_rounding(variance: Matrix, scale: Matrix) -> Matrix:
+    """Return a variance, or nan where it is no more than the rounding errors of a larger one."""
+    return np.where(variance > 1e-12 * scale, variance, np.nan)
 
 
 #: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample holds
@@ -79,8 +85,8 @@ def compare(
     `R² by group` compares the mean effects of the groups, each counted once, and leaves out
     subjects without a group. All other metrics are of all subjects. Either R² is nan if the truth
     varies by no more than rounding. The result maps each of `METRICS` to an array of shape (3, k):
-    the value, and the 2.5 and 97.5 percentiles over resamples of the subjects. Without a `seed`,
-    the value is the one that the paper prints, the mean over its own resamples.
+    the value, and the 2.5 and 97.5 percentiles over resamples of the subjects in which it is known.
+    Without a `seed`, the value is the one that the paper prints, the mean over its own resamples.
     """
     codes = pd.factorize(np.zeros(len(truth)) if groups is None else groups, sort=True)[0]
     names = np.unique(codes)
@@ -97,7 +103,7 @@ def compare(
         means, of_group = total / total[:, :1], known / known[:, :, :1]
         _, truth, square, effect, error = np.split(means, [1, 2, 3, 3 + k], axis=1)
         sample = SimpleNamespace(truth=truth, effect=effect, squared_error=error, centre=centre)
-        sample.variance = spread * (square - truth**2)
+        sample.variance = spread * _beyond_rounding(square - truth**2, square)
         sample.group_truth, sample.group_effect = of_group[:, :, 1:2], of_group[:, :, 3 : 3 + k]
         return {name: metric(sample) for name, metric in wanted.items()}
 
@@ -109,7 +115,7 @@ def compare(
     for name in value:
         every = np.vstack([block[name] for block in drawn] or [np.full((1, k), np.nan)])
         middle = value[name] if seed is not None else every.mean(axis=0, keepdims=True)
-        result[name] = np.vstack([middle, np.percentile(every, [2.5, 97.5], axis=0)])
+        result[name] = np.vstack([middle, pd.DataFrame(every).quantile([0.025, 0.975])])
     return result
 
 
@@ -168,7 +174,8 @@ def evaluate(
             rows.append((name, "CATE", "width", (high - low).mean(), np.nan, np.nan))
             if study.effects is not None:
                 within = (low <= study.effects) & (study.effects <= high)
-                rows.append((name, "CATE", "coverage", within.mean(), np.nan, np.nan))
+                share = np.where(np.isnan(high - low), np.nan, within).mean()
+                rows.append((name, "CATE", "coverage", share, np.nan, np.nan))
     columns = ["estimator", "estimand", "metric", "value", "lower", "upper"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -207,8 +214,9 @@ def balance(study: Study, propensities: np.ndarray) -> pd.DataFrame:
     """
     weights = inverse_propensity_weights(study.arm, propensities)
     weighted = study.covariates.mul(weights, axis=0).groupby(study.arm).sum()
-    arms, totals = study.covariates.groupby(study.arm), pd.Series(weights).groupby(study.arm).sum()
-    means = {"before": arms.mean(), "after": weighted.div(totals, axis=0)}
+    of_known = study.covariates.notna().mul(weights, axis=0)
+    arms, totals = study.covariates.groupby(study.arm), of_known.groupby(study.arm).sum()
+    means = {"before": arms.mean(), "after": weighted / totals}
     differences = pd.DataFrame({name: mean.loc[1] - mean.loc[0] for name, mean in means.items()})
     return differences.div(np.sqrt(arms.var(ddof=0).mean()), axis=0)
 

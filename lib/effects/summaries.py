@@ -149,8 +149,9 @@ def _squares(table: pd.DataFrame) -> tuple[np.ndarray, pd.Index, pd.Index]:
     wide = table.pivot_table("error", ["world", "study"], "estimator", sort=False)
     worlds, studies = (pd.Index(table[name].unique(), name=name) for name in ("world", "study"))
     wide = wide.reindex(pd.MultiIndex.from_product([worlds, studies]))
-    rule = "every world must have every study and estimator"
-    check(wide.notna().all(axis=None), rule, f"{len(table):,} rows")
+    rule = "every world must have every study and estimator once"
+    met = wide.notna().all(axis=None) and len(table) == wide.size
+    check(met, rule, f"{len(table):,} rows")
     shape = len(worlds), len(studies), wide.shape[1]
     return wide.to_numpy().reshape(shape) ** 2, worlds, wide.columns
 
@@ -170,7 +171,7 @@ def _mean(values: pd.Series) -> tuple[float, float]:
 
 def _root(squares: pd.Series) -> tuple[float, float]:
     mean, error = _mean(squares)
-    return mean**0.5, error / (2 * mean**0.5)
+    return mean**0.5, error / (2 * mean**0.5) if mean else 0.0
 
 
 def _share(hits: pd.Series) -> tuple[float, float]:

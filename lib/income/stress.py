@@ -204,9 +204,9 @@ def curve(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFrame
 
 def changed(table: pd.DataFrame, mark: str, outside: float = 0.05) -> pd.DataFrame:
     """Average a mark's change from a stress's first level to each other level, study by study."""
-    whose = table.groupby(["stress", "study", "estimator"])[mark]
-    first = whose.transform("first", skipna=False)  # a change from a missing mark is missing
     later = table["level"] != table.groupby("stress")["level"].transform("first")
+    whose = [table[name] for name in ("stress", "study", "estimator")]
+    first = table[mark].mask(later).groupby(whose).transform("first")
     return curve(table.assign(**{mark: table[mark] - first})[later], mark, outside)
 
 

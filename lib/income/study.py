@@ -56,7 +56,8 @@ class DrawnStudy(Study):
         rule = "the seed must not be that of the test subjects, unless test_seed is given, too"
         seed = changes.get("seed")
         check("test_seed" in changes or seed != self.drawn["test_seed"], rule, seed)
-        return draw_study(**self.drawn | changes)
+        drawn = draw_study(**self.drawn | {"adjustment": self.adjustment} | changes)
+        return replace(drawn, group=self.group, impute=self.impute)
 
 
 def draw_study(

@@ -137,6 +137,38 @@ def test_x_learner_weighs_by_the_propensity(world):
     assert learner.effect(world[0][:1])[0] == pytest.approx(expected)
 
 
+def test_both_arms_of_an_x_learner_have_one_setting_that_is_settled(world):
+    final = Search(Ridge(), {"learner__alpha": [0.01, 1, 1e6]})
+    fitted = XLearner(LINEAR, LINEAR, LOGISTIC, final).fit(*world)
+    assert "final: alpha" in fitted.in_words()
+    again = fitted.settled().fit(*world)
+    assert len(again.final.settings()) == 1
+    np.testing.assert_array_equal(again.effect(world[0]), fitted.effect(world[0]))
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (SLearner(LogisticRegression()), "the outcome must be estimated by a regressor"),
+        (IPW(LinearRegression()), "the propensity must be estimated by a classifier"),
+        (
+            TLearner(LinearRegression(), Search(LogisticRegression())),
+            "the treated must be estimated by a regressor",
+        ),
+    ],
+)
+def test_a_slot_takes_the_kind_of_learner_that_it_needs(world, made, message):
+    with pytest.raises(InputError, match=message):
+        made.fit(*world)
+
+
+def test_an_average_over_nobody_is_refused(world):
+    _, a, _ = world
+    apart = np.column_stack([np.where(a == 1, 5.0, -5.0), a])
+    with pytest.raises(InputError, match="some subjects of each arm must have a weight above 0"):
+        IPW(LogisticRegression(C=1e6), estimand="ATE, trimmed").fit(apart, *world[1:])
+
+
 @pytest.mark.parametrize(
     ("outcome", "propensity"),
     [(LINEAR, DummyClassifier()), (DummyRegressor(), LOGISTIC)],

@@ -151,7 +151,8 @@ def test_somebody_alone_in_a_level_leaves_the_sandwich_finite():
 def test_what_is_not_linear_says_nothing():
     forest = RandomForestRegressor(5)
     assert influence(forest, np.zeros(50), *world(50)[::2]) is None
-    for other in (Ridge(fit_intercept=False), Ridge(positive=True), LogisticRegressionCV()):
+    odd = Ridge(fit_intercept=False), Ridge(positive=True), LogisticRegressionCV()
+    for other in (*odd, LogisticRegression(penalty=None), LogisticRegression(penalty="l1")):
         assert influence(other, np.zeros(50), *world(50)[::2]) is None
     balanced = IPW(LogisticRegression(class_weight="balanced")).fit(*world(100))
     assert not hasattr(balanced, "standard_error_")
@@ -384,6 +385,14 @@ def test_a_resample_that_lacks_an_arm_is_drawn_again(estimator):
     fitted = Bootstrap(estimator, 100).fit(rng.normal(size=(60, 2)), few, rng.normal(size=60))
     assert len(fitted.resampled_) == 100
     assert np.isfinite(fitted.average_interval(np.zeros((1, 2)))).all()
+
+
+def test_a_resample_with_an_arm_in_one_fold_alone_is_drawn_again():
+    rng = np.random.default_rng(0)
+    few = np.arange(60) % 8 == 7  # as scarce as an arm may be, so that folds often lack it
+    data = rng.normal(size=(60, 2)), few * (np.arange(60) < 30), rng.normal(size=60)
+    fitted = Bootstrap(AIPW(OLS, OLS, LOGIT), 200).fit(*data)
+    assert len(fitted.resampled_) == 200
 
 
 @pytest.mark.parametrize("arm", [0, 1])

@@ -506,6 +506,15 @@ def test_an_entrant_that_is_unknown_and_a_regime_without_followers_are_refused()
         weighting(alone, "always")
 
 
+def test_regressions_of_a_fold_need_followers_outside_of_it():
+    panel, first = draw(60), np.arange(60) % 5 == 0  # those of the first fold
+    alone = replace(panel, regimes={"never": "no", "always": "yes"})
+    vars(alone)["taken"][:] = first[:, None]
+    assert np.isfinite(g_computation(alone, "always")[0])
+    with pytest.raises(InputError, match=r"'always' must be followed .* two of the folds"):
+        doubly_robust(alone, "always")
+
+
 @pytest.mark.parametrize("name", ["msm", "dynamic-dml"])
 def test_a_gain_over_a_rule_is_not_said_by_who_knows_no_rules(name):
     panel = draw(2_000)

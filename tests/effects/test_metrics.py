@@ -61,6 +61,24 @@ def test_effects_that_are_alike_but_for_rounding_have_no_r2():
     assert np.isfinite(found["RMSE"]).all() and np.isfinite(found["AE"]).all()
 
 
+def test_resamples_in_which_the_truth_does_not_vary_have_no_r2():
+    truth, effects = np.zeros(50), np.full((50, 1), 0.3)
+    truth[0] = 1  # one resample in three lacks it
+    value, *ends = compare(effects, truth)["R²"][:, 0]
+    rows = np.random.default_rng(0).integers(50, size=(4_000, 50))
+    drawn = [r2_score(truth[i], effects[i, 0]) for i in rows if (i == 0).any()]
+    assert value == pytest.approx(r2_score(truth, effects[:, 0]))
+    np.testing.assert_allclose(ends, np.percentile(drawn, [2.5, 97.5]), rtol=0.1)
+
+
+@pytest.mark.parametrize("groups", [list("aabbcc"), ["a"] * 6, ["a", "a", *[None] * 4]])
+def test_groups_that_are_alike_but_for_rounding_have_no_r2(groups):
+    truth = np.array([0.1, 0.3, 0.2, 0.2, 0.3, 0.1])
+    found = compare(truth[:, None] + 1, truth, pd.Series(groups, dtype=object), bootstraps=20)
+    assert np.isnan(found["R² by group"][0, 0])
+    assert np.isfinite(found["R²"]).all()
+
+
 def test_weights_are_resampling_by_index(estimates):
     effects, truth, groups = estimates
     bootstraps = BLOCK + 7
@@ -105,6 +123,9 @@ def test_true_propensities_balance_the_arms():
     table = balance(study, e)
     assert table.loc["x", "before"] > 0.8
     assert abs(table.loc["x", "after"]) < 0.05
+    holes = seen.assign(x=seen["x"].mask(x > 0.5))  # the weight of a missing value is none
+    some = balance(replace(study, observational=holes), np.full(20_000, 0.5))
+    assert some.loc["x", "after"] == pytest.approx(some.loc["x", "before"])
 
 
 @pytest.fixture

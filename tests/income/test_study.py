@@ -109,9 +109,12 @@ def test_a_study_is_drawn_again_with_one_thing_changed(drawn):
     before = list(FULL_ADJUSTMENT)
     pd.testing.assert_frame_equal(later.observational[before], drawn.observational[before])
     assert (later.observational["income"] != drawn.observational["income"]).mean() > 0.5
-    # What was replaced is a question to the same draw.
-    minimal = dataclasses.replace(drawn, adjustment="minimal")
-    assert len(minimal.redrawn(n=200).covariates.columns) > len(minimal.covariates.columns)
+    # What was replaced is asked of the new draw, too.
+    minimal = dataclasses.replace(drawn, adjustment="minimal", group=None)
+    fewer = minimal.redrawn(n=200)
+    assert [*fewer.covariates] == [*minimal.covariates] and fewer.groups is None
+    full = minimal.redrawn(adjustment="full")
+    assert len(full.covariates.columns) > len(fewer.covariates.columns)
     with pytest.raises(InputError, match=r"subjects, unless test_seed is given, too: found 1$"):
         drawn.redrawn(seed=1)
     other = drawn.redrawn(seed=1, test_seed=0)
