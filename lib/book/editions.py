@@ -21,9 +21,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, PlainSerializer, ValidationError
 
 from lib import ROOT
 from lib.book.parameters import checked, read_notebook, read_parameters
@@ -148,21 +148,24 @@ class Run:
         return shlex.join(["python", "-m", "lib", "run", self.source, *given])
 
 
+# The aliases in both classes are what the `_toc.yml` of Jupyter Book calls the same things.
+
+
 class Page(BaseModel, extra="forbid", strict=True):
     """A page of an edition: prose, or a notebook with values for its parameters."""
 
-    page: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    notebook: str
+    page: str = Field(pattern=r"^[a-z][a-z0-9_]*$", serialization_alias="file")
+    notebook: str = Field(exclude=True)
     title: str = ""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = Field({}, exclude=True)
 
 
 class Part(BaseModel, extra="forbid", strict=True):
     """Pages under a caption, numbered or not."""
 
     caption: str = ""
-    numbered: bool = False
-    pages: list[Any] = Field(min_length=1)
+    numbered: Annotated[bool, PlainSerializer(int)] = False  # there, a depth
+    pages: list[Any] = Field(min_length=1, serialization_alias="chapters")
 
 
 class _File(BaseModel, extra="forbid", strict=True):
@@ -187,17 +190,10 @@ class Edition:
 
     def contents(self) -> dict[str, Any]:
         """Return the table of contents, in the form of `_toc.yml`."""
-
-        def stated(**keys: Any) -> dict[str, Any]:
-            return {key: value for key, value in keys.items() if value}
-
-        parts = []
-        for part in self.parts:
-            pages = [stated(file=one.page, title=one.title) for one in part.pages]
-            parts.append(stated(caption=part.caption, numbered=int(part.numbered), chapters=pages))
+        parts = [part.model_dump(by_alias=True, exclude_defaults=True) for part in self.parts]
         root = parts[0]["chapters"].pop(0)["file"]
         parts = [part for part in parts if part["chapters"]]
-        return stated(format="jb-book", root=root, parts=parts)
+        return {"format": "jb-book", "root": root} | ({"parts": parts} if parts else {})
 
 
 def load_edition(name: str, book: Book = BOOK) -> Edition:
