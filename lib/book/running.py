@@ -11,7 +11,6 @@ import datetime
 import json
 import logging
 import os
-import re
 import signal
 import tempfile
 import threading
@@ -161,7 +160,7 @@ def run_page(run: Run) -> dict[str, Any]:
     started = time.monotonic()
     with atomic_write(run.output) as beside:
         try:
-            executed = _execute(source, beside, run.folder, reached)
+            executed = _execute(source, run.folder, reached)
             numbers = []
             for mark, output in marked(executed, "scrapbook"):
                 if number := output.data.get(f"{mark.mime_prefix}application/json"):
@@ -170,10 +169,8 @@ def run_page(run: Run) -> dict[str, Any]:
         except Exception as error:  # a cell's error, or a kernel that died
             if _interrupted.is_set():  # which ends kernels
                 raise KeyboardInterrupt from None
-            if not beside.stat().st_size:  # papermill writes nothing if the kernel died
-                source.cells[: len(reached)] = reached
-                nbformat.write(source, beside)
-            os.replace(beside, run.failed)
+            source.cells[: len(reached)] = reached
+            write_text(run.failed, nbformat.writes(source))
             kind = getattr(error, "ename", type(error).__name__)
             said = str(getattr(error, "evalue", error)).strip().split("\n")[0]
             said += ", perhaps because memory ran out" * (kind == "DeadKernelError")
@@ -188,8 +185,8 @@ def run_page(run: Run) -> dict[str, Any]:
     return record
 
 
-def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any]) -> Any:
-    """Have papermill execute and write a notebook, in a folder; add started cells to `reached`."""
+def _execute(source: NotebookNode, folder: Path, reached: list[Any]) -> Any:
+    """Have papermill execute a notebook in a folder; add the cells that it starts to `reached`."""
     # These imports are heavy, and reading editions and records does not need them.
     import papermill
     from traitlets.config import Config
@@ -206,10 +203,9 @@ def _execute(source: NotebookNode, output: Path, folder: Path, reached: list[Any
         through_files = os.name == "posix" and len(os.fsencode(sockets)) < 90
         return papermill.execute_notebook(
             source,
-            re.sub("[{}]", r"\g<0>\g<0>", str(output)),  # else it would fill in parameters
+            None,  # it writes no file
             kernel_name="python3",
             progress_bar=False,
-            request_save_on_cell_execute=False,  # nobody reads the page before it is complete
             on_cell_start=lambda cell, cell_index: reached.append(cell),
             record_timing=False,
             # For the client below papermill: papermill's own `cwd` would move this whole process.
