@@ -5,10 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeGuard
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
+from typing import Any, TypeGuard
 
 
 class InputError(ValueError):
@@ -16,8 +13,8 @@ class InputError(ValueError):
 
 
 @contextlib.contextmanager
-def told(what: str) -> Iterator[None]:
-    """Say in one sentence what failed and why, whatever error was raised.
+def told(what: str, allowed: Iterable[str] = ()) -> Iterator[None]:
+    """Say in one sentence what failed and why; of an unknown key, list those that are `allowed`.
 
     Examples
     --------
@@ -33,6 +30,8 @@ def told(what: str) -> Iterator[None]:
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
         said += " is not there" * isinstance(error, KeyError)
+        if hasattr(error, "error_count"):  # as the errors of pydantic, which may not be imported
+            said = _first_problem(error, allowed)
         raise InputError(f"{what}: {said}") from error
 
 
@@ -104,8 +103,8 @@ def check_share(name: str, number: Any) -> None:
     check(is_number(number) and 0 <= number <= 1, f"{name} must lie between 0 and 1", number)
 
 
-def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
-    """Say in one sentence what pydantic found first, such as a key that is not `allowed`."""
+def _first_problem(error: Any, allowed: Iterable[str]) -> str:
+    """Say what pydantic found first, such as a key that is not `allowed`."""
     problem = error.errors()[0]
     key = ".".join(str(part) for part in problem["loc"])
     found = problem["input"]
@@ -114,7 +113,7 @@ def first_problem(error: "ValidationError", allowed: Iterable[str] = ()) -> str:
     if problem["type"] in ("missing", "missing_argument"):
         return f"key {key!r} is missing"
     # The names of our classes are left out, because users who write a file do not know them.
-    rule = problem["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
+    rule: str = problem["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
     if problem["type"] == "dataclass_type":  # an object nested in another
         rule = f"a {problem['ctx']['class_name']} is needed"
         found = found if isinstance(found, str | int | float) else type(found).__name__

@@ -23,11 +23,11 @@ from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PlainSerializer, ValidationError
+from pydantic import BaseModel, Field, PlainSerializer
 
 from lib import ROOT
 from lib.book.parameters import checked, read_notebook, read_parameters
-from lib.errors import InputError, check, check_known, check_names, first_problem
+from lib.errors import InputError, check, check_known, check_names, told
 from lib.files import read_yaml, sha256
 
 #: The length at which the name of a run's folder is cut. More is added to it, and systems allow
@@ -238,7 +238,5 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
 
 
 def _checked(model: type[BaseModel], content: Any, where: str) -> Any:
-    try:
+    with told(where, model.model_fields):
         return model.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{where}: {first_problem(error, model.model_fields)}") from None

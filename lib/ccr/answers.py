@@ -18,11 +18,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from lib.ccr.questions import ANSWERS, UNKNOWN
 from lib.ccr.tasks import Prompt, Tasks
-from lib.errors import InputError, check, first_problem
+from lib.errors import InputError, check, told
 from lib.files import AnyPath, atomic_write, reading
 
 #: The answer that stands for a text with none of the answers, or with several.
@@ -103,10 +103,8 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
         lines = path.read_text(encoding="utf-8").split("\n")
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            try:
+            with told(f"{path}, line {number}"):
                 said.append(_Line.model_validate_json(line))
-            except ValidationError as error:
-                raise InputError(f"{path}, line {number}: {first_problem(error)}") from None
     return matched(tasks, ((one.id, one.answer) for one in said), str(path))
 
 

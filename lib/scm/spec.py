@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import networkx as nx
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator
 
 from lib import ROOT
-from lib.errors import InputError, check, check_known, check_names, first_problem
+from lib.errors import InputError, check, check_known, check_names, told
 from lib.files import AnyPath, read_yaml
 from lib.scm.mechanisms import MECHANISMS, FittedMechanism, Mechanism, parameter_names
 
@@ -152,10 +152,8 @@ class Specification:
         for key in ("sampler", "seq_sampler"):
             if isinstance(entry.get(key), Mapping):
                 entry[key] = _with_meaning(entry[key], "sampler", f"{where}, {key}")
-        try:
+        with told(where, Variable.model_fields):
             variable = Variable.model_validate(entry)
-        except ValidationError as error:
-            raise InputError(f"{where}, {first_problem(error, Variable.model_fields)}") from error
         earlier = dict.fromkeys((*variable.seq_parents_prev, name))  # its past is always a cause
         return variable.model_copy(update={"seq_parents_prev": tuple(earlier)})
 
@@ -172,10 +170,8 @@ class Specification:
             (given if parameter in names else options)[parameter] = value
         if issubclass(kind, FittedMechanism):
             options = {"options": options}
-        try:
+        with told(f"{where} ({sampler.type})", names):
             made: Mechanism = kind(name, **given, **options)
-        except ValidationError as error:
-            raise InputError(f"{where} ({sampler.type}), {first_problem(error, names)}") from error
         return made
 
     def _check_parents(self, name: str) -> None:

@@ -78,21 +78,21 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             two(sampler={"type": "LinearGaussianSampler", "leafs": 3}),
-            "model.yml: variable 'pay', sampler (LinearGaussianSampler), key 'leafs' is unknown: "
+            "model.yml: variable 'pay', sampler (LinearGaussianSampler): key 'leafs' is unknown: "
             "expected one of estimator, round_result, bounds, std_mod, copy",
         ),
         (
             {"age": {"sampler": {"type": "gaussian", "mean": 3}}},
-            "model.yml: variable 'age', sampler (gaussian), key 'mean' is unknown: expected one of "
+            "model.yml: variable 'age', sampler (gaussian): key 'mean' is unknown: expected one of "
             "round_result, bounds",
         ),
         (
             {"age": {"sampler": {"type": "gaussian", "noise_terms": 3}}},
-            "model.yml: variable 'age', sampler (gaussian), key 'noise_terms' is unknown",
+            "model.yml: variable 'age', sampler (gaussian): key 'noise_terms' is unknown",
         ),
         (
             two(sampler={"type": "LinearGaussianSampler", "std_mod": "wide"}),
-            "variable 'pay', sampler (LinearGaussianSampler), key 'std_mod': input should be a "
+            "variable 'pay', sampler (LinearGaussianSampler): key 'std_mod': input should be a "
             "valid number, unable to parse string as a number, found 'wide'",
         ),
         (
@@ -105,15 +105,15 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             two(parent=["age"]),
-            "model.yml: variable 'pay', key 'parent' is unknown: expected one of sampler, parents",
+            "model.yml: variable 'pay': key 'parent' is unknown: expected one of sampler, parents",
         ),
         (
             two(parents="age"),
-            "model.yml: variable 'pay', key 'parents': input should be a valid tuple, found 'age'",
+            "model.yml: variable 'pay': key 'parents': input should be a valid tuple, found 'age'",
         ),
-        ({"age": {}}, "model.yml: variable 'age', key 'sampler' is missing"),
-        ({"age": {"sampler": {"bounds": [1, 2]}}}, "variable 'age', key 'sampler.type' is missing"),
-        ({"time": {"sampler": "ConstantSampler"}}, "(ConstantSampler), key 'value' is missing"),
+        ({"age": {}}, "model.yml: variable 'age': key 'sampler' is missing"),
+        ({"age": {"sampler": {"bounds": [1, 2]}}}, "variable 'age': key 'sampler.type' is missing"),
+        ({"time": {"sampler": "ConstantSampler"}}, "(ConstantSampler): key 'value' is missing"),
         ({"age": "gaussian"}, "variable 'age' must be a mapping of keys: found 'gaussian'"),
         *(
             (two() | {name: AGE}, f"variable '{name}' needs another name; samples already have c")
@@ -146,7 +146,7 @@ def test_the_transition_graph_has_both_kinds_of_causes():
                 seq_sampler={"type": "RelationshipTransition", "sampler": "#init_sampler"},
                 seq_parents_curr=["age"],
             ),
-            "variable 'pay', seq_sampler (RelationshipTransition), key 'sampler': a "
+            "variable 'pay', seq_sampler (RelationshipTransition): key 'sampler': a "
             "CategoricalMechanism is needed, found 'LinearGaussianSampler'",
         ),
         (
