@@ -184,12 +184,11 @@ def compare(names: Sequence[str], book: Book = BOOK) -> tuple[Path, list[str]]:
                 write_bytes(where / file, svg.encode() or b64decode(png))
                 figures.setdefault(figure, []).append((place, file, about))
     pages = [name for name in names if (book.runs / name / "index.html").exists()]
-    every = [run["parameters"] for run in runs]
-    names_in = dict.fromkeys(itertools.chain(*every))
-    given = {k: [as_source(one[k]) if k in one else "" for one in every] for k in names_in}
-    every = [run["digests"] for run in runs]
-    inputs = dict.fromkeys(itertools.chain(*every))  # a file may be named by one run alone
-    apart = [what for what in inputs if len({one.get(what) for one in every}) > 1]
+    sources = ({k: as_source(value) for k, value in run["parameters"].items()} for run in runs)
+    given = pd.DataFrame(sources).fillna("").to_dict("list")
+    # A file may be named by one run alone.
+    inputs = pd.DataFrame(run["digests"] for run in runs).fillna("")
+    apart = [*inputs.columns[(inputs != inputs.iloc[0]).any()]]
     text = TEMPLATES.get_template("comparison.md").render(
         names=names, runs=runs, given=given, apart=apart, figures=figures, pages=pages
     )
