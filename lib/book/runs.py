@@ -105,9 +105,8 @@ def sweep(
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
     table = pd.DataFrame(rows)
-    # Parquet has one type per column: values of several types, such as 5 and None, become texts.
-    mixed = [name for name in grid if len({*map(type, table[name])}) > 1]
-    table = table.astype(dict.fromkeys(mixed, str))
+    # Values that have no type of Parquet in common, such as 5 and None, become texts.
+    table = table.astype({name: str for name in grid if table[name].dtype == object})
     # A sign that nobody types marks a + within a value. It gives the folder another digest.
     plain = {name: [one.replace("+", "+\0") for one in values] for name, values in grid.items()}
     words = (f"{name}={'+'.join(values)}" for name, values in plain.items())

@@ -126,12 +126,14 @@ def test_the_command_on_its_page_repeats_a_sweep(book, monkeypatch):
 
 def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
     grid = {"n": ["1", "2"], "most": ["5", "None"], "flag": ["False", "false"]}
-    folder, problems = sweep("totals", grid, book=book)
+    large = str(2**70)
+    folder, problems = sweep("totals", grid | {"seed": [large]}, book=book)
     assert problems == []
     table = pd.read_parquet(folder / "numbers.parquet")
     totals = table[table["number"] == "total"]
     assert totals["most"].tolist() == ["5", "None", "5", "None"]
     assert totals["n"].tolist() == [1, 1, 2, 2]
+    assert totals["seed"].tolist() == [large] * 4, "which Parquet has no integers for"
     assert totals["flag"].tolist() == ["False"] * 4, "which is no number on an axis"
 
 
