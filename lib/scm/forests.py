@@ -43,29 +43,22 @@ class Forest:
 
     def __init__(self, fitted: Any):
         self.trees = [one.tree_ for one in fitted.estimators_]
-        sizes = [tree.node_count for tree in self.trees]
-        self.starts = np.cumsum([0, *sizes])
+        self.starts = np.cumsum([0, *(tree.node_count for tree in self.trees)])
         yes, no, features, thresholds, values = (
             np.concatenate([getattr(tree, name) for tree in self.trees])
             for name in ("children_left", "children_right", "feature", "threshold", "value")
         )
-        self.values, self.leaves = values[:, 0].T.copy(), yes < 0
+        self.values, self.yes, self.no = values[:, 0].T.copy(), yes, no
         # The largest single-precision number up to each threshold: for numbers of that precision,
         # a comparison with it has the same result as one with the threshold.
         most = thresholds.astype(np.float32)
         most = np.where(most > thresholds, np.nextafter(most, np.float32(-np.inf)), most)
-        asking, roots = np.flatnonzero(yes >= 0), self.starts[:-1].repeat(sizes)
         #: A question is a pair of a feature and a number: is the feature at most this number?
-        asked = np.array([features, most]).T[asking]
-        self.questions, which = np.unique(asked, axis=0, return_inverse=True)
-        #: For each node: its parent, by position in the tree; the question that the parent asks;
-        #: and a mask whose *xor* with the answers marks the rows that move on to this node.
-        self.parents, self.asked = np.zeros((2, len(yes)), dtype=np.int32)
-        self.turns = np.full(len(yes), NOBODY)
-        for children, turn in ((yes, NOBODY), (no, EVERYBODY)):
-            nodes = (children + roots)[asking]
-            self.parents[nodes], self.asked[nodes] = asking - roots[asking], which.ravel()
-            self.turns[nodes] = turn
+        asking, pairs = yes >= 0, np.array([features, most]).T
+        self.questions, asked = np.unique(pairs[asking], axis=0, return_inverse=True)
+        #: The question that each node asks, by position; leaves ask none.
+        self.asked = np.zeros(len(yes), dtype=np.int32)
+        self.asked[asking] = asked.ravel()
 
     def means(self, rows: np.ndarray) -> np.ndarray:
         """Return the means over trees, (outputs, n), for single-precision rows, (n, features)."""
@@ -74,7 +67,7 @@ class Forest:
         order = self.trees[0].apply(rows).argsort(kind="stable")
         means, columns = np.empty((len(self.values), len(rows))), np.take(rows.T, order, axis=1)
         if len(self.questions) <= MOST_QUESTIONS * len(self.trees):
-            nodes = self.starts, self.parents, self.asked, self.turns, self.leaves, self.values
+            nodes = self.starts, self.yes, self.no, self.asked, self.values
             sums = _sums(self._answers(columns), *nodes)[:, : len(rows)]
         else:
             sums = sum(tree.predict(columns.T) for tree in self.trees).T
@@ -107,9 +100,7 @@ def _compiled(loops: Any) -> Any:
 
 
 @_compiled
-def _sums(
-    bits: Any, starts: Any, parents: Any, asked: Any, turns: Any, leaves: Any, values: Any
-) -> Any:
+def _sums(bits: Any, starts: Any, yes: Any, no: Any, asked: Any, values: Any) -> Any:
     """Sum, tree by tree, the values of the leaves that the rows reach; shape (outputs, rows)."""
     sums = np.zeros((len(values), 64 * bits.shape[1]))
     reached = np.empty((np.diff(starts).max(), WORDS), dtype=np.uint64)
@@ -118,19 +109,22 @@ def _sums(
         answers, out = bits[:, begin : begin + WORDS].copy(), sums[:, 64 * begin :]
         width, reached[0] = answers.shape[1], EVERYBODY
         for tree in range(len(starts) - 1):
+            by_anybody[1:] = False
             for node in range(starts[tree], starts[tree + 1]):
-                place, above = node - starts[tree], parents[node]
-                by_anybody[place] = by_anybody[above]
-                if not by_anybody[above]:
+                place = node - starts[tree]
+                if not by_anybody[place]:
                     continue
                 here = reached[place]
-                if place > 0:
-                    there, answer, some = reached[above], answers[asked[node]], NOBODY
-                    for word in range(width):
-                        here[word] = there[word] & (answer[word] ^ turns[node])
-                        some |= here[word]
-                    by_anybody[place] = some != NOBODY
-                if leaves[node]:
+                if yes[node] >= 0:
+                    answer = answers[asked[node]]
+                    # The *xor* of answers and `turn` marks the rows that move on to the child.
+                    for child, turn in ((yes[node], NOBODY), (no[node], EVERYBODY)):
+                        there, some = reached[child], NOBODY
+                        for word in range(width):
+                            there[word] = here[word] & (answer[word] ^ turn)
+                            some |= there[word]
+                        by_anybody[child] = some != NOBODY
+                else:
                     for k in range(len(values)):
                         to, value = out[k], values[k, node]
                         for word in range(width):
