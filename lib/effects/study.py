@@ -294,10 +294,10 @@ def read_study(
     return Study(**frames | fields)
 
 
-def check_finite(what: str, numbers: Vector) -> None:
-    """Refuse numbers that are missing or infinite."""
-    wrong = numbers[~np.isfinite(numbers)].tolist()
-    check(not wrong, f"{what} must be finite numbers", wrong[:3])
+def check_finite(what: str, numbers: Vector | pd.Series) -> None:
+    """Refuse numbers that are missing, infinite or :data:`LARGE`."""
+    wrong = numbers[~(np.abs(numbers) < LARGE)].tolist()
+    check(not wrong, f"{what} must be finite numbers below {LARGE}", wrong[:3])
 
 
 def varies(numbers: Vector) -> bool:
@@ -348,11 +348,9 @@ def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: s
     check_names(f"{which} column", names, table)
     check(len(table) > 0, f"the {which} table must have rows", 0)
     column = table[outcome]
-    numbers = column.dtype.kind in "iuf"
-    wrong = column[~(np.abs(column.to_numpy(dtype=float)) < LARGE)] if numbers else column
-    rule = f"outcome {outcome!r} must be finite numbers below {LARGE}"
-    rule += f", not {column.dtype}" * (not numbers)
-    check(wrong.empty, rule, wrong.head(3).tolist())
+    rule = f"outcome {outcome!r} must be finite numbers below {LARGE}, not {column.dtype}"
+    check(column.dtype.kind in "iuf", rule, column.head(3).tolist())
+    check_finite(f"outcome {outcome!r}", column.to_numpy(dtype=float))
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:
@@ -413,8 +411,7 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
         _warn_of_unseen(column[n:][codes[n:] < 0], n, len(column) - n)
     else:
         values, numbers = column.mask(absent, np.nan).astype(float), known.to_numpy(dtype=float)
-        rule = f"covariate {name!r} must be finite numbers below {LARGE}"
-        check(not (np.abs(values) >= LARGE).any(), rule, float(np.abs(values).max()))
+        check_finite(f"covariate {name!r}", values[~absent])
         encoded = {name: (values - numbers.mean()) / (numbers.std() if varies(numbers) else 1.0)}
     place = {f"{name} missing": absent.astype(float)} if impute and absent.any() else {}
     filled = 0.0 if impute else np.nan  # 0 is the mean

@@ -281,8 +281,8 @@ def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tab
             ["1", "2", "3", "none"],
             r"most levels, not all, are numbers: found \['none'\]",
         ),
-        ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, "'x' must be finite numbers below .*: found inf"),
-        ([1.0, np.nan, 2.0, 4.0], [1e160] * 4, r"below 1e\+150: found 1e\+160"),
+        ([1.0, 2.0, np.inf, 4.0], [1.0] * 4, r"'x' must be finite numbers below .*: found \[inf"),
+        ([1.0, np.nan, 2.0, 4.0], [1e160] * 4, r"below 1e\+150: found \[1e\+160"),
         (pd.date_range("2026-01-01", periods=4), [1.0] * 4, "found Timestamp, float"),
     ],
 )
