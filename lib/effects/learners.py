@@ -20,9 +20,8 @@ from lib.cache import cached
 from lib.effects.study import Matrix, Vector, varies
 from lib.errors import InputError, check, check_known, check_names
 
-#: A regressor or a classifier like scikit-learn's; and weights of rows, or None if all are equal.
+#: A regressor or a classifier like scikit-learn's.
 Learner: TypeAlias = BaseEstimator
-Weights: TypeAlias = Vector | None
 
 #: The data that cross-validation needs, see :func:`rows_of`.
 Rows: TypeAlias = tuple[np.ndarray, ...]
@@ -149,7 +148,7 @@ class Search(BaseEstimator):
         return [Search(clone(self.learner)).set_params(**one).learner for one in every]
 
     def fit(
-        self, features: Matrix, target: Vector, sample_weight: Weights = None, refit: bool = True
+        self, features: Matrix, target: Vector, sample_weight: Vector | int = 1, refit: bool = True
     ) -> Self:
         """Choose a setting and, if `refit` is true, fit it to all rows."""
         # Arms have the same shares in every fold as in all rows, as in scikit-learn's searches.
@@ -181,14 +180,14 @@ def as_search(given: Learner, scored: bool = True) -> Search:
 
 
 def rows_of(
-    features: Matrix, target: Vector, weights: Weights = None, stratified: bool = False
+    features: Matrix, target: Vector, weights: Vector | int = 1, stratified: bool = False
 ) -> Rows:
     """Return the total sum of squares of each fold, and the data of the rows.
 
     Sums are about the mean of the fold. The rows have features, a target, a fold and a weight each.
     """
     folds = fold_of(target, stratified)
-    weights = np.ones(len(target)) if weights is None else weights
+    weights = np.ones(len(target)) * weights
     parts = [(target[folds == fold], weights[folds == fold]) for fold in range(FOLDS)]
     scale = [w @ (y - np.average(y, weights=w)) ** 2 if varies(y) else 0.0 for y, w in parts]
     return np.array(scale), features, target, folds, weights
