@@ -116,7 +116,7 @@ def trial(
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
     test, (x, arm, y) = study.test_covariates.to_numpy(), (part[1::2] for part in data)
     with one_thread():
-        halves = [_halves(one, *copy.deepcopy([*data, test])) for one in candidates.values()]
+        halves = [_halves(*copy.deepcopy([one, *data, test])) for one in candidates.values()]
         known = nuisances(x, arm, y, outcome_model)
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))
     effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)
@@ -129,7 +129,6 @@ def _halves(
     candidate: Any, covariates: Matrix, treatment: Vector, outcome: Vector, of_test: Matrix
 ) -> tuple[Vector, Vector, Vector]:
     """Return effects and factual outcomes of validation subjects, and effects of test subjects."""
-    candidate = copy.deepcopy(candidate)
     candidate.fit(covariates[::2], treatment[::2], outcome[::2])
     factual = np.full(len(outcome[1::2]), np.nan)
     if hasattr(candidate, "factual"):
