@@ -133,12 +133,11 @@ def every_setting(name: str, source: Grids = GRIDS) -> Options:
     {'estimator': 'my_estimators:MyLearner', 'depth': 4}
     """
     entry = read_grids(source)[name]
-    ours = _is_ours(entry)  # such an entry lists even a single value
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
     made = {}
     for setting in ParameterGrid(varied):
         words = (f"{key.rpartition('__')[2]} {value}" for key, value in setting.items())
-        made[", ".join(words)] = entry | {k: [v] if ours else v for k, v in setting.items()}
+        made[", ".join(words)] = entry | setting
     return {"estimators": made}
 
 
