@@ -90,10 +90,9 @@ def paid(study: DrawnStudy, dollars: float, pay: Callable[..., np.ndarray]) -> D
 
     `pay` says how much is added for each dollar, given a table, who is treated in it, and its seed.
     """
-    seen = (study.observational["studies"] == study.arms[1]).to_numpy(float)
-    arms = {"observational": seen, "control": 0.0, "treated": 1.0}
-    tables = {which: getattr(study, which) for which in arms}
-    more = {k: dollars * pay(tables[k], arms[k], study.drawn[SEEDS[k]]) for k in arms}
+    tables = {which: getattr(study, which) for which in SEEDS}
+    arms = {k: (table["studies"] == study.arms[1]).to_numpy(float) for k, table in tables.items()}
+    more = {k: dollars * pay(tables[k], arms[k], study.drawn[SEEDS[k]]) for k in SEEDS}
     tables = {k: table.assign(income=table["income"] + more[k]) for k, table in tables.items()}
     truth = needed("truth", study.truth)
     mean = truth.mean + more["treated"] - more["control"]
