@@ -285,8 +285,10 @@ def sample(
     simulator = fitted_simulator(specification, fit_seed, table=table)
     do: dict[str, dict[int | range, str | float]] = {}
     for variable, step, value in done:
-        if simulator.kinds_.get(variable) is None:  # no levels: other text than a number is refused
-            with contextlib.suppress(ValueError):
+        if (kind := simulator.kinds_.get(variable)) is not None:  # a level may be no text
+            value = {str(level): level for level in kind.categories}.get(value, value)
+        else:
+            with contextlib.suppress(ValueError):  # other text than a number is refused later
                 value = float(value)
         do.setdefault(variable, {})[range(horizon) if step == "always" else int(step)] = value
     simulator.to_parquet(output, do=do, **drawn)

@@ -180,7 +180,7 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                 axes.xaxis.set_minor_formatter("")
             if in_rows:  # so panels side by side have rows of the same height
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
-            axes.set_title(textwrap.fill(str(name), 54 // columns))
+            axes.set_title(textwrap.fill(str(name), 50 // columns))
             across, up = (unit, "") if in_rows else (place, unit)
             up = textwrap.fill(up, int(14 * heights[i]) - 8)  # as many letters as fit the axis
             last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)

@@ -171,7 +171,7 @@ def test_what_may_stand_in_one_figure_has_colours_that_differ():
         own = plots.colours_of(kind)
         none = [name for name in kind if not any(map(name.startswith, plots.COLOUR_OF))]
         assert none == [], "each has a colour in lib/colours.yml"
-        assert len(set(own.values())) == len(own)
+        assert len(set(own.values())) == len(own), f"two of {[*own]} have one colour"
     families = plots.colours_of(["S-learner", "T-learner", "X-learner", "R-learner", "DR-learner"])
     assert len(set(families.values())) == 5
     for name in [*labels().values(), *labels(STRESS_GRIDS).values(), *labels(COVERAGE).values()]:

@@ -44,7 +44,8 @@ function sortBy(button) {
 // On a phone, a row of a table of prose becomes a list, in which texts have the names of columns.
 function nameColumns(table) {
   if (getComputedStyle(table.rows[0]).display === "flex") return; // its rows are lines already
-  const names = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
+  const names = [...table.tHead.rows[0].cells].map((head) =>
+    head.textContent.trim().replaceAll(/\\[()]/g, "")); // formulas are not yet set
   const cells = [...table.tBodies[0].rows].flatMap((row) => [...row.cells]);
   const letters = cells.reduce((sum, cell) => sum + cell.textContent.length, 0);
   if (names.length < 3 || letters < 15 * cells.length) return;

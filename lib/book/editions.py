@@ -35,6 +35,10 @@ from lib.files import read_yaml, sha256
 LONGEST_NAME = 100
 
 
+#: Names of pages that the theme makes itself.
+OF_THEME = ("index", "search", "genindex")
+
+
 class Book:
     """The paths of the parts of a book, below its root folder."""
 
@@ -224,6 +228,7 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
             page = part.pages[place] = _checked(Page, entry, where)
             where = f"{path.name}, page {page.page}"
             check(page.page not in pages, f"{where}: each page may be listed only once", page.page)
+            check(page.page not in OF_THEME, f"{where}: the theme has such a page", page.page)
             if page.page == page.notebook and page.page in prose:
                 edition.prose[page.page] = prose[page.page]
                 continue

@@ -60,7 +60,9 @@ def parse(text: str) -> int:
     last = plain.rpartition("\n")[2].strip()
     places = _FIRST.match(plain), _LAST.fullmatch(last)
     said = {found[1].capitalize() for found in places if found}
-    if re.match(r"(yes|no)\W[^.!?\n]*cannot be known", plain, re.IGNORECASE):
+    if re.match(
+        r"(yes|no)\W+(?:(?:it|this|that|the answer) )?cannot be known", plain, re.IGNORECASE
+    ):
         said.add(ANSWERS[UNKNOWN])  # "No, it cannot be known" gives two answers
     return ANSWERS.index(said.pop()) if len(said) == 1 else UNPARSEABLE
 
@@ -100,7 +102,7 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
     """
     path, said = Path(path), []
     with reading(path):
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     for number, line in enumerate(lines, start=1):
         if line.strip():
             with told(f"{path}, line {number}"):

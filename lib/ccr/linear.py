@@ -26,7 +26,7 @@ from scipy.linalg import solve_triangular
 from lib import ROOT
 from lib.ccr.graphs import Chain
 from lib.ccr.theme import Draw
-from lib.errors import check_known
+from lib.errors import check, check_known
 from lib.noise import uniforms
 
 #: How contexts and questions are told.
@@ -37,6 +37,9 @@ CELL_BIO = jinja2.Template((ROOT / "data" / "cell_bio.jinja").read_text("utf-8")
 #: the value of the effect, with the cause, if there is one, set to `value`.
 Question = namedtuple("Question", "kind effect cause through value", defaults=("", (), None))
 EFFECTS, SETTINGS = ("total", "direct", "through"), ("interventional", "counterfactual")
+
+#: Double precision holds smaller volumes to a hundredth, also as differences of products.
+LARGEST = 1e12
 
 
 def linear_world(
@@ -63,6 +66,9 @@ def linear_world(
     for x, y, edge in world.edges(data=True):
         size = draw.integer(2, 15) / 10 if x == root or y == leaf else draw.integer(2, 3)
         edge["weight"] = draw.one((-1, 1)) * size
+    sizes = np.eye(len(world)) - abs(nx.to_numpy_array(world))
+    largest = 9 * np.linalg.inv(sizes).sum(axis=0).max()
+    check(largest < LARGEST, f"no volume of a world may reach {LARGEST:.0e}", largest)
     return world
 
 

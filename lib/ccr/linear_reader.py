@@ -71,9 +71,9 @@ def number_in(text: str) -> float:
     plain = re.sub("[\u2212\u2013]", "-", text).replace("}{", "/")  # as in \frac{7}{2}
     plain = re.sub(r"(?<=\d)[,\u202f\u2009\xa0](?=\d{3}(?!\d))", "", plain)
     # With everything that could belong to the number, so that it is refused, not cut short.
-    within = r"[\w.,/^]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))"
+    within = r"[\w.,/^·⁄]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))|(?<=\d)['’](?=\d{3})| ?[/×÷·] ?(?=\d)"
     apart = r"[\w.,]+-|(?i:minus|negative|-)[^\S\n]+"
-    last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*\d)?", plain)[-1:]
+    last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*[\d⁰¹²³⁴-⁹¼½¾])?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))
 
 

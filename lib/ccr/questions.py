@@ -97,12 +97,17 @@ def every_question(chain: Chain, withheld: bool = True) -> list[Question]:
             for kept in (True, False, ((x, not v),)):
                 kind = "joint" if kept in both else "nested"
                 asked.append(Question(kind, (Claim(y, True, ((x, v), (m, kept))),), known))
-    for x, y in chain.quantities:
-        true, false = Claim(y, True, ((x, True),)), Claim(y, False, ((x, False),))
-        asked.append(Question("necessity", (false,), (Claim(x), Claim(y))))
-        asked.append(Question("sufficiency", (true,), (Claim(x, False), Claim(y, False))))
-        asked.append(Question("dependence", (true, false)))
-    return asked
+    return asked + [one for pair in chain.quantities for one in of_causation(*pair)]
+
+
+def of_causation(x: int, y: int) -> list[Question]:
+    """Return the questions on necessity, sufficiency and dependence of a cause and its effect."""
+    true, false = Claim(y, True, ((x, True),)), Claim(y, False, ((x, False),))
+    return [
+        Question("necessity", (false,), (Claim(x), Claim(y))),
+        Question("sufficiency", (true,), (Claim(x, False), Claim(y, False))),
+        Question("dependence", (true, false)),
+    ]
 
 
 def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndarray:

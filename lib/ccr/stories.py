@@ -18,6 +18,7 @@ from string import Template, ascii_lowercase
 import numpy as np
 
 from lib import ROOT
+from lib.ccr import questions
 from lib.ccr.questions import Claim, Question
 from lib.ccr.theme import Draw, Node, Theme
 from lib.ccr.worlds import Actions, World
@@ -125,9 +126,10 @@ class Story:
         (effect, value, actions), *more = question.claims
         told = value and not more and not any(known.actions for known in question.given)
         rule = "a question must claim that one node is true, and its `given` must have no actions"
-        check(question.kind in FORMS or bool(told), rule, question)
+        of_causation = bool(actions) and question in questions.of_causation(actions[0][0], effect)
+        check(of_causation or (bool(told) and question.kind not in FORMS), rule, question)
         asked = self.nodes[effect].question
-        if question.kind in FORMS:
+        if of_causation:
             cause = self.nodes[actions[0][0]]
             asked = FORMS[question.kind].format(cause=cause, effect=self.nodes[effect])
         elif actions:
@@ -138,7 +140,11 @@ class Story:
 
     def _done(self, actions: Actions) -> str:
         """Say in words what is done; a node that is kept as it would be otherwise comes last."""
-        node, value = actions[-1]
+        *first, (node, value) = actions
+        kept = () if isinstance(value, bool) else value
+        rule = "only the last of several actions may keep a node, after actions that keep none"
+        met = all(isinstance(one, bool) for _, one in (*first, *kept))
+        check(met and (isinstance(value, bool) or bool(first and kept)), rule, actions)
         if isinstance(value, bool):
             return " and ".join(self._clause(*action) for action in actions)
         told = {"node": self.nodes[node].true, "otherwise": self._done(value)}

@@ -154,8 +154,12 @@ class Panel:
             for name, plan in plans.items():
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):
                     what = plan[t](now, before) if callable(plan[t]) else plan[t]
-                    if isinstance(what, pd.Series) and {*what.index} == {*now.index}:
-                        what = what.loc[now.index]  # aligned by subject, as simulators do
+                    # As simulators do; pandas has numbered the rows of a new Series.
+                    named = isinstance(what, pd.Series) and not isinstance(
+                        what.index, pd.RangeIndex
+                    )
+                    if named and {*what.index} == {*now.index}:
+                        what = what.loc[now.index]
                     what = np.broadcast_to(np.asarray(what, dtype=object), len(last))
                 said[name].append(levels.get_indexer(what))
                 odd = what[said[name][-1] < 0].tolist()
@@ -228,7 +232,7 @@ def _without(scores: np.ndarray | None, phi: np.ndarray) -> np.ndarray:
 
 
 def _check_followed(panel: Panel, regime: str) -> None:
-    """Refuse a regime that nobody follows at some decision, where no regression can learn."""
+    # Where nobody follows it, no regression can learn.
     followers = panel.followed(regime).sum(axis=0)
     rule = f"regime {regime!r} must be followed by somebody at each decision"
     check(bool(followers.all()), rule, followers.tolist())

@@ -42,12 +42,12 @@ def _r2_by_group(sample: SimpleNamespace) -> Matrix:
     mean = truth.sum(axis=1, keepdims=True) / here.sum(axis=1, keepdims=True)
     errors = np.where(here, truth - sample.group_effect, 0)
     spread = np.where(here, truth - mean, 0) ** 2
-    return 1 - (errors**2).sum(axis=1) / _beyond_rounding(spread.sum(axis=1), sample.variance)
+    return np.asarray(1 - (errors**2).sum(axis=1) / _known(spread.sum(axis=1), sample.variance))
 
 
-def _beyond_rounding(variance: Matrix, scale: Matrix) -> Matrix:
-    """Return a variance, or nan where it is no more than the rounding errors of a larger one."""
-    return np.where(variance > 1e-12 * scale, variance, np.nan)
+# Return a variance, or nan where it is no more than the rounding errors of another one.
+def _known(variance: Matrix, other: Matrix) -> Matrix:
+    return np.where(variance > 1e-12 * other, variance, np.nan)
 
 
 #: Name → the metric of a sample, shape (B, k); one more line is one more metric. A sample holds
@@ -103,7 +103,7 @@ def compare(
         means, of_group = total / total[:, :1], known / known[:, :, :1]
         _, truth, square, effect, error = np.split(means, [1, 2, 3, 3 + k], axis=1)
         sample = SimpleNamespace(truth=truth, effect=effect, squared_error=error, centre=centre)
-        sample.variance = spread * _beyond_rounding(square - truth**2, square)
+        sample.variance = spread * _known(square - truth**2, square)
         sample.group_truth, sample.group_effect = of_group[:, :, 1:2], of_group[:, :, 3 : 3 + k]
         return {name: metric(sample) for name, metric in wanted.items()}
 

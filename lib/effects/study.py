@@ -116,7 +116,7 @@ class Study:
         The same m other subjects without and with the treatment. If the treatment is a column of
         these tables, it must hold the first arm in `control` and the second in `treated`.
     adjustment, arms : {"full", "minimal"} or sequence of str, tuple of str
-        The covariates to adjust for; the levels of the treatment of the controls and the treated.
+        The covariates to adjust for, those of IncomeSCM by a word; the levels of both arms.
     group : str or None
         The column of `control` that holds the groups within which effects are averaged.
     truth : TrueEffects or array of shape (m,), optional
@@ -189,6 +189,7 @@ class Study:
         parts = [table[names].astype(object) for table in (rows, control, treated)]
         if not parts[1].equals(parts[2]):
             _check_same_subjects(*parts[1:])
+        _check_order("treated must have the rows of control", treated.index, control.index)
         both, declared = pd.concat(parts[:2], ignore_index=True), rows.dtypes == "category"
         encoded = [_encoded(both[k], len(rows), declared[k], self.impute) for k in names]
         covariates, absent = pd.concat(encoded, axis=1), both.isna().sum()
@@ -217,6 +218,8 @@ class Study:
         found = {name: getattr(self, field) for field, name in FILES.items()}
         if isinstance(self.truth, TrueEffects):
             found["test_effects"] = pd.DataFrame(vars(self.truth))
+        elif self.effects is not None:
+            found["test_effects"] = pd.DataFrame({"mean": self.effects})
         return {name: one for name, one in found.items() if isinstance(one, pd.DataFrame)}
 
     def to_parquet(self, folder: AnyPath) -> Path:
@@ -230,7 +233,7 @@ class Study:
         chosen = self.adjustment
         if isinstance(chosen, str):
             check_known("adjustment", chosen, ADJUSTMENT_SETS)
-            what, chosen = f"adjustment={chosen!r}: column", ADJUSTMENT_SETS[chosen]
+            what, chosen = f"adjustment={chosen!r} of IncomeSCM: column", ADJUSTMENT_SETS[chosen]
             check_names(what, chosen, self.observational)
         rule = "the adjustment set must be a sequence, and name at least one covariate"
         check(hasattr(chosen, "__getitem__") and len(chosen) > 0, rule, chosen)
@@ -288,9 +291,16 @@ def read_study(
     if "truth" in frames:
         table = frames["truth"]
         check_subjects("truth", table, frames["control"])
-        check_names("column of the truth", ("mean", "variance", "repeats"), table)
-        mean, variance = table["mean"].to_numpy(), table["variance"].to_numpy()
-        frames["truth"] = TrueEffects(mean, variance, int(table["repeats"].iloc[0]))
+        # Of effects that are known exactly, there is only the mean.
+        known = ("mean", "variance", "repeats") if len(table.columns) > 1 else ("mean",)
+        check_names("column of the truth", known, table)
+        mean, *spread = (table[name].to_numpy() for name in known)
+        frames["truth"] = TrueEffects(mean, spread[0], int(spread[1][0])) if spread else mean
+    taken = frames["observational"].get(fields.get("treatment", "studies"), ())
+    levels = {str(level): level for level in taken}  # a file names its columns by texts
+    for which in ("probabilities", "test_probabilities"):
+        if which in frames:
+            frames[which] = frames[which].rename(columns=levels)
     return Study(**frames | fields)
 
 
@@ -415,7 +425,8 @@ def _encoded(column: pd.Series, n: int, declared: bool, impute: bool) -> pd.Data
         encoded = {name: (values - numbers.mean()) / (numbers.std() if varies(numbers) else 1.0)}
     place = {f"{name} missing": absent.astype(float)} if impute and absent.any() else {}
     filled = 0.0 if impute else np.nan  # 0 is the mean
-    return pd.DataFrame(place | {k: np.where(absent, filled, v) for k, v in encoded.items()})
+    filled_in = {k: np.where(absent, filled, v) for k, v in encoded.items()}
+    return pd.DataFrame(place | filled_in, column.index)  # also without any level
 
 
 def _warn_of_unseen(levels: pd.Series, seen: int, tested: int) -> None:

@@ -37,7 +37,7 @@ class StochasticPolicy:
     def __init__(self, probabilities: Mapping[str, float] | Callable[..., Any]):
         self.probabilities = probabilities
         if isinstance(probabilities, Mapping):
-            self._table(probabilities, range(1))
+            self._table(probabilities, pd.Index(range(1)))
 
     def __call__(self, now: pd.DataFrame, before: pd.DataFrame, levels: Any) -> np.ndarray:
         """Return the probability of each level, shape (n, levels)."""
@@ -47,8 +47,8 @@ class StochasticPolicy:
         matrix[:, as_column(list(table), levels, "the policy").codes] = table
         return matrix
 
-    def _table(self, given: Mapping[str, Any] | pd.DataFrame, subjects: Any) -> pd.DataFrame:
-        table = pd.DataFrame(dict(given), index=subjects)
+    def _table(self, given: Mapping[str, Any] | pd.DataFrame, subjects: pd.Index) -> pd.DataFrame:
+        table = pd.DataFrame({k: _matched(v, subjects) for k, v in dict(given).items()}, subjects)
         wrong = (table < 0).any(axis=1) | ~np.isclose(table.sum(axis=1, skipna=False), 1)
         rule = "the probabilities of a policy must be 0 or more and sum to 1"
         check(not wrong.any(), rule, table[wrong].head(1).to_dict("records"))
@@ -141,9 +141,7 @@ class World:
                 known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
                 reads = f"{place} reads {error.args[0]!r}, which is not yet known"
                 raise InputError(f"{reads}: {known}") from error
-        if isinstance(given, pd.Series):  # matched by subject if it names them, else by position
-            named = given.index.sort_values().equals(index.sort_values())
-            given = (given.loc[index] if named else given).array
+        given = _matched(given, index)
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
 
     def _act(self, variable: str, step: Any, action: Any) -> None:
@@ -170,6 +168,16 @@ class World:
             values, n = (action, len(self.subjects)) if np.ndim(action) else ([action], 1)
             action = as_column(values, levels, place, n)
         self.actions[variable, int(step)] = action
+
+
+def _matched(given: Any, subjects: pd.Index) -> Any:
+    # A Series is matched by subject if it names them, and anything else by position.
+    if not isinstance(given, pd.Series):
+        return given
+    named = given.index.sort_values().equals(subjects.sort_values())
+    # Pandas numbers the rows of a new Series, and these numbers may happen to be those of subjects.
+    counted = isinstance(given.index, pd.RangeIndex) and not isinstance(subjects, pd.RangeIndex)
+    return (given.loc[subjects] if named and not counted else given).array
 
 
 def _subjects(given: pd.Series) -> np.ndarray:

@@ -15,6 +15,7 @@ Names and parameters are those of the IncomeSCM paper's specifications (:mod:`li
 import inspect
 import itertools
 import numbers
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
@@ -181,6 +182,9 @@ class Mechanism(ABC):
     reads: ClassVar[tuple[str, ...]] = ()
     reads_previous: ClassVar[tuple[str, ...]] = ()
 
+    #: Whether it depends on no parent; as an initial mechanism, it must then have none.
+    stands_alone: ClassVar[bool] = False
+
     #: Whether it builds on the variable's own value a step earlier; if so, it cannot be initial.
     continues: ClassVar[bool] = False
 
@@ -225,6 +229,11 @@ class Mechanism(ABC):
         wanted = kind if isinstance(kind, str) else described(kind)
         found = "no such column in the table" if values is None else described(values)
         if wanted not in (found, found.split()[0]):
+            levels = pd.Series(getattr(values, "categories", ()), dtype=object)
+            odd = levels[pd.to_numeric(levels, errors="coerce").isna()]
+            if wanted == "numbers" and len(odd):  # perhaps a few texts among many numbers
+                found = f"levels {', '.join(map(str, odd))}"
+            found = textwrap.shorten(found, 200, placeholder=" …")
             raise self.refusal(f"{type(self).__name__} must be fitted to {wanted}, found {found}")
         return values
 
@@ -471,6 +480,8 @@ class GaussianVariable(NumericMechanism):
     round_result: bool = False
     bounds: Bounds | None = None
 
+    stands_alone: ClassVar = True
+
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.mean_, self.deviation_ = values.mean(), values.std()
 
@@ -498,6 +509,8 @@ class EmpiricalVariable(NumericMechanism):
     .. math:: V = \min\{v : \hat F(v) \ge U\}
     """
 
+    stands_alone: ClassVar = True
+
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.values_ = np.sort(values)
 
@@ -509,6 +522,7 @@ class MultinomialVariable(CategoricalMechanism):
     """A category with the table's frequencies."""
 
     fitted_to: ClassVar = "levels"
+    stands_alone: ClassVar = True
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         self.frequencies_ = np.bincount(values.codes, minlength=self.noise_terms) / len(values)

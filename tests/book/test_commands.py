@@ -365,6 +365,13 @@ def test_a_sample_on_disk_is_the_sample_in_memory(garden, capsys):
     assert (expected.loc[expected["t"] == 1, "light"] == -2.5).all()
 
 
+def test_a_level_may_be_a_number(garden):
+    table = pd.read_csv("plants.csv")
+    table.assign(water=(table["water"] == "much").astype(int)).to_csv("plants.csv", index=False)
+    assert main([*SAMPLE, "-n", "9", "--do", "water", "always", "1"]) == 0
+    assert (pd.read_parquet("out.parquet")["water"] == 1).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -202,6 +202,10 @@ PAGE = "about: x\npages:\n  - "
             PAGE + "{page: a, notebook: sums}\n  - {page: a, notebook: sums}",
             "draft.yml, page a: each page may be listed only once: found 'a'",
         ),
+        (
+            PAGE + "{page: search, notebook: sums}",
+            "draft.yml, page search: the theme has such a page: found 'search'",
+        ),
     ],
 )
 def test_an_edition_that_breaks_a_rule_is_refused_in_one_sentence(tiny_book, text, message):

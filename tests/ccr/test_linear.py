@@ -89,6 +89,12 @@ def test_three_oracles_agree_to_the_last_digit(seed, wording):
     assert (np.round(algebra, 2) == algebra).all(), "two decimals at most"
 
 
+def test_volumes_that_are_too_large_to_be_told_are_refused():
+    linear_world([Chain([2] * 20)])
+    with pytest.raises(InputError, match=r"no volume of a world may reach 1e\+12: found"):
+        linear_world([Chain([2] * 33)])
+
+
 def test_an_error_in_the_algebra_is_found_by_both_others(world):
     wrong = world.copy()
     edge = next(edge for edge in wrong.edges if edge[0] == next(iter(wrong)))

@@ -115,6 +115,33 @@ def test_what_words_would_leave_out_is_refused(question):
         a_story().ask(question)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question("dependence", (Claim(2, True, ((0, True),)),)),
+        Question("necessity", (Claim(2, True, ((0, False),)),), (Claim(0), Claim(2))),
+        Question("necessity", (Claim(0),)),
+    ],
+)
+def test_words_of_causation_are_for_the_claims_that_they_stand_for(question):
+    with pytest.raises(InputError, match="a question must claim that one node is true"):
+        a_story().ask(question)
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        ((1, ((0, True),)), (0, False)),
+        ((1, ((0, False),)),),
+        ((0, True), (1, ())),
+        ((0, True), (1, ((0, False), (2, ((0, True),))))),
+    ],
+)
+def test_actions_that_could_be_read_in_two_ways_are_refused(actions):
+    with pytest.raises(InputError, match="only the last of several actions may keep a node"):
+        a_story().ask(Question("mine", (Claim(CHAIN.leaf, True, actions),)))
+
+
 def test_wordings_differ():
     assert len({a_story(wording=wording).context for wording in range(len(WORDINGS))}) == 3
 

@@ -182,7 +182,10 @@ def test_studies_are_taken_one_at_a_time(tables):
     for nothing, message in (
         ([], r"needs at least one study: found \[\]"),
         ([tables[0]], "three tables: found 'DataFrame'"),
-        (tables[0], "adjustment='full': column 'capital-net' is unknown|marking estimators needs"),
+        (
+            tables[0],
+            "'full' of IncomeSCM: column 'capital-net' is unknown|marking estimators needs",
+        ),
     ):
         for question in ({}, {"adjustment": ["age"]}):
             with pytest.raises(InputError, match=message):
@@ -233,7 +236,7 @@ def test_chosen_settings_of_every_slot_are_kept_where_they_are_known(halves):
     sizes = {slot: len(getattr(fixed["DR"], slot).settings()) for slot in fixed["DR"].slots()}
     assert sizes == {"control": 1, "treated": 1, "propensity": 1, "final": 1}
     assert fixed["X"].control.settings()[0].alpha == 0.1
-    assert len(fixed["X"].final.settings()) == 2, "one model an arm: it chooses again"
+    assert len(fixed["X"].final.settings()) == 1, "one setting for both arms"
     assert len(made["X"].control.settings()) == 2, "what was given stays as it was"
 
 

@@ -410,6 +410,11 @@ def test_a_rule_that_returns_subjects_in_another_order_speaks_of_each():
     np.testing.assert_array_equal(panel.said["sorted"], panel.said["as it is"])
     apart = replace(panel, regimes={"a": "no", "b": lambda *now: sorted_by_job(*now).to_numpy()})
     assert (apart.said["b"] != panel.said["as it is"]).any(), "the order is another one"
+    # The rows of a new Series have numbers that are those of no subjects.
+    table = panel.table.sort_values(["t", "subject"], ascending=[True, False])
+    new = {"a": without_job, "b": lambda *now: pd.Series(without_job(*now))}
+    turned = replace(panel, table=table, regimes=new)
+    np.testing.assert_array_equal(turned.said["b"], turned.said["a"])
 
 
 def test_numbers_in_a_column_of_objects_are_no_levels():

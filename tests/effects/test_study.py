@@ -107,7 +107,7 @@ def broken(change):
         (
             lambda s, c, t: (s, c, t),
             {"adjustment": "minimal"},
-            "adjustment='minimal': column 'education-num' is unknown: expected one of age, sex",
+            "'minimal' of IncomeSCM: column 'education-num' is unknown: expected one of age, sex",
         ),
         (lambda s, c, t: (s, c, None), {}, "a study needs one table or three; .*: found 2"),
         (
@@ -517,6 +517,39 @@ def test_a_folder_is_read_with_all_that_is_known(tables, tmp_path):
     assert bare.truth is None and bare.probabilities is None
     with pytest.raises(InputError, match=r"observational.parquet does not exist"):
         read_study(tmp_path / "empty", **asked)
+
+
+def test_effects_that_are_known_exactly_come_back(tables, tmp_path):
+    folder = read(tables, truth=np.arange(4.0)).to_parquet(tmp_path / "exact")
+    back = read_study(folder, adjustment=["age", "sex"], arms=ARMS)
+    assert back.effects.tolist() == [0, 1, 2, 3]
+
+
+def test_levels_that_are_numbers_keep_their_probabilities(tmp_path):
+    seen = pd.DataFrame({"x": np.arange(8.0), "drug": [0, 1] * 4, "y": 1.0})
+    arms = [seen[:3].drop(columns="drug")] * 2
+    known = {"probabilities": pd.DataFrame(0.5, range(8), [0, 1])}
+    known["test_probabilities"] = known["probabilities"][:3]
+    asked = {"adjustment": ["x"], "treatment": "drug", "arms": (0, 1), "outcome": "y"}
+    folder = read_study(seen, *arms, **asked, **known).to_parquet(tmp_path / "study")
+    assert read_study(folder, **asked).arm_probability.tolist() == [0.5] * 8
+
+
+def test_pairs_in_another_order_are_refused_if_their_rows_have_names():
+    seen = pd.DataFrame({"x": [1.0, 2, 1, 2], "drug": list("abba"), "y": [1.0, 2, 3, 4]})
+    control = pd.DataFrame({"x": [1.0, 1, 2, 2], "y": [1.0, 5, 2, 7]}, list("pqrs"))
+    treated = control.assign(y=control["y"] + 1).loc[list("qpsr")]
+    asked = {"adjustment": ["x"], "treatment": "drug", "arms": ("a", "b"), "outcome": "y"}
+    with pytest.raises(InputError, match="treated must have the rows of control, in the order"):
+        read_study(seen, control, treated, **asked)
+    again = read_study(seen, control, treated.loc[list("pqrs")], **asked)
+    assert again.difference.tolist() == [1, 1, 1, 1]
+
+
+def test_a_covariate_without_any_value_leaves_a_row_for_each_subject():
+    seen = pd.DataFrame({"x": [None] * 4, "drug": list("abba"), "y": [1.0, 2, 3, 4]})
+    asked = {"adjustment": ["x"], "treatment": "drug", "arms": ("a", "b"), "outcome": "y"}
+    assert read_study(seen, **asked).covariates.shape == (4, 0)
 
 
 def test_the_probability_of_what_was_taken(tables):

@@ -217,6 +217,26 @@ def test_a_policy_may_follow_from_the_past(town):
         assert abs((done["job"][group] == "cook").mean() - p) < -ndtri(1e-6 / 4) * error
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_pandas_has_numbered_are_no_subjects(town, n_jobs):
+    start = town.sample(n=4, seed=5).drop(columns="t").set_index("subject", drop=False)
+    start = start.loc[[3, 1, 2, 0]].assign(age=[30.0, 10.0, 20.0, 0.0])
+
+    def rule(now, before):
+        return pd.Series(before["age"].to_numpy() * 100)
+
+    old = StochasticPolicy(
+        lambda now, before: {
+            "cook": pd.Series(np.where(before["age"] == 30, 1.0, 0.0)),
+            "nurse": pd.Series(np.where(before["age"] == 30, 0.0, 1.0)),
+        }
+    )
+    do = {"pay": {1: rule}, "job": {1: old}}
+    done = town.sample(horizon=2, seed=5, start=start, do=do, n_jobs=n_jobs)
+    assert values(done, "pay", 1).tolist() == [3_000, 1_000, 2_000, 0]
+    assert [*values(done, "job", 1)] == ["cook", "nurse", "nurse", "nurse"]
+
+
 def test_another_worlds_values(town, seen):
     cooks = town.sample(n=N, horizon=STEPS, seed=5, do={"job": "cook"})
     mixed = town.sample(n=N, horizon=STEPS, seed=5, do={"pay": {range(1, 3): cooks}})

@@ -461,12 +461,16 @@ def test_whole_numbers_of_numpy_are_whole_numbers(town):
             "'pay': LinearGaussianSampler must be fitted to numbers, found levels much",
         ),
         (
+            lambda t: t.assign(pay=t["pay"].astype(str).where(t.index > 0, "?")),
+            "'pay': LinearGaussianSampler must be fitted to numbers, found levels ?",
+        ),
+        (
             lambda t: t.drop(columns="pay"),
-            "'pay': LinearGaussianSampler must be fitted to numbers, found",
+            "column of the table 'pay' is unknown: expected one of age, sex",
         ),
         (
             lambda t: t.drop(columns="sex"),
-            "'sex': MultinomialVariable must be fitted to levels, found no such column",
+            "column of the table 'sex' is unknown: expected one of age, job",
         ),
         (
             lambda t: t.assign(job=pd.Categorical(t["job"], ["clerk", "cook", "king", "nurse"])),

@@ -163,6 +163,18 @@ def test_the_transition_graph_has_both_kinds_of_causes():
             {"age": {"sampler": "LinearGaussianSampler"}},
             "variable 'age': LinearGaussianSampler needs parents to learn from: found []",
         ),
+        *(
+            (
+                two(sampler=sampler),
+                f"model.yml: variable 'pay': {kind} takes no parents: found ['age']",
+            )
+            for sampler, kind in [
+                ("gaussian", "GaussianVariable"),
+                ("multinomial", "MultinomialVariable"),
+                ("bernoulli", "BernoulliVariable"),
+                ("EmpiricalVariable", "EmpiricalVariable"),
+            ]
+        ),
         (
             two(seq_sampler="LinearGaussianSampler", seq_parents_prev=["age"]),
             "'pay': LinearGaussianSampler needs seq_parents_curr to learn from: found []",
@@ -215,6 +227,8 @@ def test_a_file_that_is_no_specification_is_refused_in_one_sentence(tmp_path, te
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "latin.yml").write_bytes("title: caf\xe9".encode("latin-1"))
+    with pytest.raises(InputError, match=r"file nowhere.yml does not exist"):
+        Specification.from_yaml("nowhere.yml")
     for path in (tmp_path / "nowhere.yml", tmp_path, tmp_path / "latin.yml"):
         sentence = "does not exist" if "nowhere" in path.name else "cannot be read: "
         with pytest.raises(InputError, match=re.escape(f"file {path} {sentence}")):
