@@ -154,11 +154,9 @@ class Panel:
             for name, plan in plans.items():
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):
                     what = plan[t](now, before) if callable(plan[t]) else plan[t]
-                    # As simulators do; pandas has numbered the rows of a new Series.
-                    named = isinstance(what, pd.Series) and not isinstance(
-                        what.index, pd.RangeIndex
-                    )
-                    if named and {*what.index} == {*now.index}:
+                    subjects = what.index if isinstance(what, pd.Series) else pd.RangeIndex(0)
+                    # Aligned by subject, as simulators do, unless pandas has numbered the rows.
+                    if not isinstance(subjects, pd.RangeIndex) and {*subjects} == {*now.index}:
                         what = what.loc[now.index]
                     what = np.broadcast_to(np.asarray(what, dtype=object), len(last))
                 said[name].append(levels.get_indexer(what))
