@@ -9,6 +9,7 @@ columns are `value`, the ends `lower` and `upper` of its range if it has one, it
 import functools
 import io
 import itertools
+import math
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -180,7 +181,7 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                 axes.xaxis.set_minor_formatter("")
             if in_rows:  # so panels side by side have rows of the same height
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
-            axes.set_title(textwrap.fill(str(name), 50 // columns))
+            axes.set_title(textwrap.fill(str(name), math.ceil(52 / columns)))
             across, up = (unit, "") if in_rows else (place, unit)
             up = textwrap.fill(up, int(14 * heights[i]) - 8)  # as many letters as fit the axis
             last = i + columns >= len(names) or (in_rows and units[i + columns] != unit)
