@@ -33,6 +33,7 @@ _MARKS = re.compile(r"[#*_`\"'“”‘’]+")
 _SAID = "(?:it (?=c))?(yes|no|cannot be known)"
 _FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
 _LAST = re.compile(rf"(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?{_SAID}[.!]?", re.IGNORECASE)
+_BOTH = re.compile(r"(yes|no)\W+((it|this|that|the answer) )?cannot be known", re.IGNORECASE)
 
 
 class _Line(BaseModel):
@@ -60,9 +61,7 @@ def parse(text: str) -> int:
     last = plain.rpartition("\n")[2].strip()
     places = _FIRST.match(plain), _LAST.fullmatch(last)
     said = {found[1].capitalize() for found in places if found}
-    if re.match(
-        r"(yes|no)\W+(?:(?:it|this|that|the answer) )?cannot be known", plain, re.IGNORECASE
-    ):
+    if _BOTH.match(plain):
         said.add(ANSWERS[UNKNOWN])  # "No, it cannot be known" gives two answers
     return ANSWERS.index(said.pop()) if len(said) == 1 else UNPARSEABLE
 

@@ -18,8 +18,7 @@ from string import Template, ascii_lowercase
 import numpy as np
 
 from lib import ROOT
-from lib.ccr import questions
-from lib.ccr.questions import Claim, Question
+from lib.ccr.questions import Claim, Question, of_causation
 from lib.ccr.theme import Draw, Node, Theme
 from lib.ccr.worlds import Actions, World
 from lib.errors import check
@@ -125,11 +124,12 @@ class Story:
         """
         (effect, value, actions), *more = question.claims
         told = value and not more and not any(known.actions for known in question.given)
+        if question.kind in FORMS:  # its words stand for certain claims
+            told = bool(actions) and question in of_causation(actions[0][0], effect)
         rule = "a question must claim that one node is true, and its `given` must have no actions"
-        of_causation = bool(actions) and question in questions.of_causation(actions[0][0], effect)
-        check(of_causation or (bool(told) and question.kind not in FORMS), rule, question)
+        check(bool(told), rule, question)
         asked = self.nodes[effect].question
-        if of_causation:
+        if question.kind in FORMS:
             cause = self.nodes[actions[0][0]]
             asked = FORMS[question.kind].format(cause=cause, effect=self.nodes[effect])
         elif actions:

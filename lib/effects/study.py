@@ -296,11 +296,10 @@ def read_study(
         check_names("column of the truth", known, table)
         mean, *spread = (table[name].to_numpy() for name in known)
         frames["truth"] = TrueEffects(mean, spread[0], int(spread[1][0])) if spread else mean
-    taken = frames["observational"].get(fields.get("treatment", "studies"), ())
-    levels = {str(level): level for level in taken}  # a file names its columns by texts
-    for which in ("probabilities", "test_probabilities"):
-        if which in frames:
-            frames[which] = frames[which].rename(columns=levels)
+    chances = [name for name in ("probabilities", "test_probabilities") if name in frames]
+    taken = frames["observational"].get(fields.get("treatment", "studies"), pd.Series())
+    levels = {str(level): level for level in taken.unique()}  # a file names its columns by texts
+    frames |= {name: frames[name].rename(columns=levels) for name in chances}
     return Study(**frames | fields)
 
 

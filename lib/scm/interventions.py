@@ -171,12 +171,12 @@ class World:
 
 
 def _matched(given: Any, subjects: pd.Index) -> Any:
-    # A Series is matched by subject if it names them, and anything else by position.
+    # A Series is matched by subject if it names them all, and anything else by position.
     if not isinstance(given, pd.Series):
         return given
-    named = given.index.sort_values().equals(subjects.sort_values())
+    named, rows = subjects.isin(given.index).all(), pd.RangeIndex(len(subjects))
     # Pandas numbers the rows of a new Series, and these numbers may happen to be those of subjects.
-    counted = isinstance(given.index, pd.RangeIndex) and not isinstance(subjects, pd.RangeIndex)
+    counted = isinstance(given.index, pd.RangeIndex) and given.index.equals(rows)
     return (given.loc[subjects] if named and not counted else given).array
 
 

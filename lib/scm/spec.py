@@ -96,7 +96,7 @@ class Specification:
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_parents(name)
         self.orders = [self.order(step) for step in (0, 1)]
-        for name, variable in self.variables.items():
+        for name, variable in self.variables.items():  # last, since a cycle is the graver mistake
             initial, found = self.initial(name), list(variable.parents)
             rule = f"{source}: variable {name!r}: {type(initial).__name__} takes no parents"
             check(not (initial.stands_alone and found), rule, found)
@@ -104,7 +104,7 @@ class Specification:
     @classmethod
     def from_yaml(cls, path: AnyPath, types: Vocabulary | None = None) -> "Specification":
         """Read a YAML file, if need be from the book's folder; warn of keys without a meaning."""
-        path = ROOT / path if (ROOT / path).exists() and not Path(path).exists() else Path(path)
+        path = next((one for one in (Path(path), ROOT / path) if one.exists()), Path(path))
         content, source = read_yaml(path, WITH_MEANING), str(path)
         if not isinstance(content, Mapping) or "variables" not in content:
             raise InputError(f"{source}: the key 'variables' is missing")

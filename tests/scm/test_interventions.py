@@ -217,6 +217,14 @@ def test_a_policy_may_follow_from_the_past(town):
         assert abs((done["job"][group] == "cook").mean() - p) < -ndtri(1e-6 / 4) * error
 
 
+def test_a_policy_may_know_more_subjects_than_it_is_asked_for(town):
+    chance = pd.Series([1.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    known = StochasticPolicy(lambda now, before: {"cook": chance, "nurse": 1 - chance})
+    for n_jobs, first, expected in ((1, 0, "cncn"), (2, 0, "cncn"), (1, 2, "cnnn")):
+        done = town.sample(4, do={"job": known}, n_jobs=n_jobs, first=first)
+        assert "".join(level[0] for level in done["job"]) == expected
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_rows_that_pandas_has_numbered_are_no_subjects(town, n_jobs):
     start = town.sample(n=4, seed=5).drop(columns="t").set_index("subject", drop=False)
