@@ -206,8 +206,8 @@ class Scores:
             columns = self._interval(answers, "answers") | self._interval(rae, "RAE", "RAE, ")
             frames.append(frame.assign(labels=labels[0].ravel(), **columns))
         frame = pd.concat(frames, ignore_index=True)
-        frame["valid"] = (frame["RAE"] <= self.delta).astype("boolean").mask(frame["RAE"].isna())
-        return frame
+        valid = (frame["RAE"] <= self.delta + 1e-12).astype("boolean")
+        return frame.assign(valid=valid.mask(frame["RAE"].isna()))
 
     @property
     def compositions(self) -> pd.DataFrame:
@@ -285,7 +285,7 @@ class Scores:
             # Rounding alone must not decide, as between a product and the same in another order.
             inconsistent = internal > threshold + 1e-12
             undefined = np.isnan(internal) | np.isnan(threshold)
-            cells = 3 * ~(external <= self.delta) + np.where(undefined, 2, inconsistent)
+            cells = 3 * ~(external <= self.delta + 1e-12) + np.where(undefined, 2, inconsistent)
             told = {"task": task.number, "path": paths, "exact": exact}
             told |= {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
             for name, errors in (("external RAE", external), ("internal RAE", internal)):

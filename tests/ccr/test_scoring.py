@@ -191,6 +191,20 @@ def test_rounding_alone_makes_no_composition_inconsistent():
     assert row["internal"] == "consistent"
 
 
+def test_rounding_alone_makes_no_error_larger_than_delta():
+    """A true effect of 0.4, two answers of 50 too high: an error of exactly a tenth of it."""
+    world = {"probabilities": [0.4], "causal_functions": "and"}
+    tasks = generate("candy_party", [2, 2], n_samples=50, seed=1, **world)
+    (task,) = tasks.tasks
+    made_true, answers = task.keys.tolist().index([0, 1, 1]), task.labels.astype(int)
+    answers[made_true, np.flatnonzero(answers[made_true] == 0)[:2]] = 1
+    scores = Scores(tasks, [answers], n_resamples=1)
+    off = scores.quantities.query("quantity == 'ATE' and RAE > 0.01")
+    assert off["RAE"].tolist() == pytest.approx([0.1], abs=1e-12) and off["valid"].all()
+    (row,) = scores.compositions.to_dict("records")
+    assert row["external RAE"] == pytest.approx(0.1, abs=1e-12) and row["external"] == "valid"
+
+
 def test_luck_is_what_even_the_perfect_reasoner_has():
     # Small samples of small effects: the reference finds most perfect answers invalid.
     tasks = generate("candy_party", [3, 3, 3], n_tasks=8, n_samples=40, seed=1)
