@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel
 
-from lib.ccr.questions import ANSWERS, UNKNOWN
+from lib.ccr.questions import ANSWERS
 from lib.ccr.tasks import Prompt, Tasks
 from lib.errors import InputError, check, told
 from lib.files import AnyPath, atomic_write, reading
@@ -60,10 +60,9 @@ def parse(text: str) -> int:
     plain = _MARKS.sub("", text).strip()
     last = plain.rpartition("\n")[2].strip()
     places = _FIRST.match(plain), _LAST.fullmatch(last)
-    said = {found[1].capitalize() for found in places if found}
-    if _BOTH.match(plain):
-        said.add(ANSWERS[UNKNOWN])  # "No, it cannot be known" gives two answers
-    return ANSWERS.index(said.pop()) if len(said) == 1 else UNPARSEABLE
+    said = {found[1].casefold().capitalize() for found in places if found}
+    one = len(said) == 1 and not _BOTH.match(plain)  # "No, it cannot be known" gives two answers
+    return ANSWERS.index(said.pop()) if one else UNPARSEABLE
 
 
 def prompt_text(prompt: Prompt) -> str:

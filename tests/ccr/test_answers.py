@@ -188,8 +188,12 @@ def test_what_a_small_model_said_is_a_habit():
         ("Two worlds fit.\n\nAnswer: cannot be known", 2),
         ("Yes.\nAnswer: cannot be known", UNPARSEABLE),
         ("No. It cannot be known.", UNPARSEABLE),
+        ("No (it cannot be known).", UNPARSEABLE),
+        ("No / Cannot be known", UNPARSEABLE),
+        ("No it cannot be known.", UNPARSEABLE),
         ("Yes. Whether Rosa is happy cannot be known from the facts, but the rule decides.", 1),
         ("No. The others cannot be known, but Hugo fails.", 0),
+        ("Yeſ, she is.", 1),  # a long s, which is one in another case
         ("It is known.", UNPARSEABLE),
         ("Cannot say.", UNPARSEABLE),
     ],
