@@ -68,11 +68,12 @@ def number_in(text: str) -> float:
     >>> [number_in(text) for text in ("3,5", "3/4", "1e-3", "5-3", "minus 3", "1 234")]
     [nan, nan, nan, nan, nan, nan]
     """
-    plain = re.sub("[\u2212\u2013]", "-", text).replace("}{", "/")  # as in \frac{7}{2}
-    plain = re.sub(r"(?<=\d)[,\u202f\u2009\xa0](?=\d{3}(?!\d))", "", plain)
+    # TeX, as in \frac{7}{2} and 1{,}234; and signs that look like a minus, as a hyphen does.
+    plain = re.sub("[\u2010-\u2013\u2212]", "-", text).replace("}{", "/").replace("{,}", ",")
+    plain = re.sub(r"(?<=\d)(?:[,\u202f\u2009\xa0]|\\,)(?=\d{3}(?!\d))", "", plain)
     # With everything that could belong to the number, so that it is refused, not cut short.
     within = r"[\w.,/^·⁄]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))|(?<=\d)['’](?=\d{3})| ?[/×÷·] ?(?=\d)"
-    apart = r"[\w.,]+-|(?i:minus|negative|-)[^\S\n]+"
+    apart = r"[\w.,)]+-|(?i:minus|negative)[\s*$({]+|-(?:[^\S\n]+|[*$({]+)"
     last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*[\d⁰¹²³⁴-⁹¼½¾])?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))
 
