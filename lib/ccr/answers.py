@@ -124,6 +124,8 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") 
     [[-1, -1, -1], [-1, -1, -1], [1, 1, 1], [1, 1, 1]]
     """
     ids, said = [prompt["id"] for prompt in tasks.prompts()], list(said)
+    with told(f"{source} must give pairs of an id and a text"):  # some models return None
+        said = [(name, "" if words is None else words.strip()) for name, words in said]
     times = Counter(name for name, _ in said)
     for what, names in (
         ("missing", [name for name in ids if not times[name]]),
@@ -136,10 +138,10 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") 
     grids = {one.number: np.zeros(one.labels.shape, dtype=np.int8) for one in tasks.tasks}
     for name, words in said:
         task, sample, question = map(int, name.split("-"))
-        grids[task][question, sample] = parse(words or "")  # some models return None
-    for one in tasks.tasks:  # where every fact is told, only yes and no are offered
-        grids[one.number][grids[one.number] >= len(one.answers)] = UNPARSEABLE
-    return list(grids.values())
+        grids[task][question, sample] = parse(words)
+    # Where every fact is told, only yes and no are offered.
+    offered = ((grids[one.number], len(one.answers)) for one in tasks.tasks)
+    return [np.where(grid < n, grid, UNPARSEABLE) for grid, n in offered]
 
 
 def checked(tasks: Tasks, answers: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -137,6 +137,15 @@ def test_each_answer_comes_to_its_question_and_sample(tasks, tmp_path):
     assert (matched(tasks, dict.fromkeys(truth).items())[0] == UNPARSEABLE).all()
 
 
+@pytest.mark.parametrize("answer", [0, 1, True, float("nan")])
+def test_replies_that_are_no_pairs_of_an_id_and_a_text_are_refused(tasks, answer):
+    """A zero, which is no text, was taken for one that says nothing."""
+    said = {prompt["id"]: "Yes." for prompt in tasks.prompts()}
+    for wrong in (said, dict.fromkeys(said, answer).items()):
+        with pytest.raises(InputError, match="you must give pairs of an id and a text: "):
+            matched(tasks, wrong)
+
+
 def test_what_tasks_leave_out_is_not_asked(tmp_path):
     tasks = generate("candy_party", [3, 3], n_samples=20, only_changed=True)
     (task,) = tasks.tasks
