@@ -75,7 +75,7 @@ def publish(folder: AnyPath, description: Description, csv: bool = False) -> Pat
     check(answers.keys() == questions.keys(), rule, sorted(answers.keys() ^ questions.keys()))
     if csv:
         _write_csv(folder, description.columns)
-    tables = [_table(folder, name, description) for name in description.columns]
+    tables = [_table(folder, name, description, csv) for name in description.columns]
     told = {"description": description, "tables": tables, "answers": answers}
     code = {"The Causal Benchmark Book, lib.files.digest of lib:": digest(ROOT / "lib")}
     told |= {"sections": QUESTIONS, "versions": versions() | code}
@@ -98,10 +98,10 @@ def check_published(folder: Path, version: str, csv: bool) -> None:
     check(found == f"version {version}", rule, found)
 
 
-def _table(folder: Path, name: str, description: Description) -> dict[str, Any]:
+def _table(folder: Path, name: str, description: Description, csv: bool) -> dict[str, Any]:
     """Return what the templates say about a table: its rows, its key, its files and its columns."""
-    files = [f"{name}.parquet", f"csv/{name}.csv"]
-    contents = {file: (folder / file).read_bytes() for file in files if (folder / file).exists()}
+    files = [f"{name}.parquet", *[f"csv/{name}.csv"] * csv]  # none that was there before
+    contents = {file: (folder / file).read_bytes() for file in files}
     parquet = pq.ParquetFile(folder / files[0])
     return {
         "name": name,
@@ -127,7 +127,7 @@ def _write_csv(folder: Path, tables: Iterable[str]) -> None:
         table = pq.read_table(folder / f"{name}.parquet")
         frame = table.to_pandas()
         for column in table.schema:
-            if types.is_list(column.type):
+            if types.is_list(column.type) or types.is_large_list(column.type):
                 frame[column.name] = [json.dumps(one) for one in table[column.name].to_pylist()]
         frame.to_csv(folder / "csv" / f"{name}.csv", index=False, lineterminator="\n")
 
@@ -135,7 +135,7 @@ def _write_csv(folder: Path, tables: Iterable[str]) -> None:
 def _data_type(kind: pa.DataType) -> dict[str, Any]:
     """Return the type of a column in Croissant's terms, and how deep its lists are nested."""
     depth = 0
-    while types.is_list(kind):
+    while types.is_list(kind) or types.is_large_list(kind):
         kind, depth = kind.value_type, depth + 1
     tests = {"Boolean": types.is_boolean, "Integer": types.is_integer, "Float": types.is_floating}
     name = next((name for name, test in tests.items() if test(kind)), "Text")

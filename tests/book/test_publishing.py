@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from pybtex.database import parse_string
@@ -293,12 +295,35 @@ def test_bars_in_a_column_name_do_not_end_the_cell(folder):
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
 
 
-@pytest.mark.parametrize(("rows", "category"), [(999, "n<1K"), (1_000, "1K<n<10K")])
+@pytest.mark.parametrize(
+    ("rows", "category"), [(999, "n<1K"), (1_000, "1K<n<10K"), (10_000_000, "10M<n<100M")]
+)
 def test_size_category_is_that_of_the_largest_table(folder, rows, category):
-    table = pd.DataFrame({"lamp": np.arange(rows), "lit": True, "ships": [[1]] * rows})
-    table.to_parquet(folder / "lamps.parquet")
+    lamps = dict.fromkeys(("lamp", "lit", "ships"), np.zeros(rows, dtype=bool))
+    pq.write_table(pa.table(lamps), folder / "lamps.parquet")
     text = (publish(folder, DESCRIPTION) / "README.md").read_text()
     assert yaml.safe_load(text.split("---\n")[1])["size_categories"] == [category]
+
+
+def test_lists_of_other_writers_are_lists_too(folder):
+    """Polars writes those that Arrow calls large."""
+    lamps = pq.read_table(folder / "lamps.parquet")
+    ships = pa.array([[1], [], [2]], pa.large_list(pa.int64()))
+    pq.write_table(lamps.set_column(2, "ships", ships), folder / "lamps.parquet")
+    publish(folder, DESCRIPTION, csv=True)
+    written = pd.read_csv(folder / "csv" / "lamps.csv")["ships"]
+    assert written.map(json.loads).tolist() == [[1], [], [2]]
+    described = json.loads((folder / "croissant.json").read_text())["recordSet"][0]["field"][2]
+    assert (described["dataType"], described["arrayShape"]) == ("sc:Integer", "-1")
+
+
+def test_a_csv_file_of_before_is_not_said_to_be_the_same_as_the_table(folder):
+    publish(folder, DESCRIPTION, csv=True)
+    pq.write_table(pq.read_table(folder / "lamps.parquet")[:2], folder / "lamps.parquet")
+    assert [
+        file["name"] for file in metadata(folder)["distribution"] if "csv" in file["name"]
+    ] == []
+    assert "as CSV" not in (folder / "README.md").read_text()
 
 
 def test_same_tables_same_bytes(folder):
