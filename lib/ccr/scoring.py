@@ -144,8 +144,6 @@ class Scores:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "answers", checked(self.tasks, self.answers))
-        untold = [task.n_untold for task in self.tasks.tasks]
-        check(len({n > 0 for n in untold}) == 1, "all tasks or none must withhold facts", untold)
         check_known("measure", self.measure, ("ATE", "PNS"))
         check(self.delta >= 0, "delta must be at least 0", self.delta)
         check(self.multiplier >= 1, "multiplier must be at least 1", self.multiplier)

@@ -324,6 +324,8 @@ class Tasks:
         check(len(self.tasks) > 0, "a set must hold at least one task", self.tasks)
         # Prompts are named, and tables joined, by the number of a task.
         check_once("number of a task", (task.number for task in self.tasks))
+        untold = [task.n_untold for task in self.tasks]
+        check(len({n > 0 for n in untold}) == 1, "all tasks or none must withhold facts", untold)
 
     contexts, samples, questions, answers, quantities = map(_table, TABLES.values())
 

@@ -422,12 +422,6 @@ def test_answers_that_do_not_fit_are_refused(tasks):
         Scores(tasks, [1, 0])
 
 
-def test_facts_are_withheld_in_all_tasks_or_in_none(tasks, withheld):
-    mixed = Tasks([tasks.tasks[0], withheld.tasks[1]])
-    with pytest.raises(InputError, match=r"all tasks or none must withhold facts: found \[0, 3\]"):
-        Scores(mixed, [task.labels for task in mixed.tasks])
-
-
 def refusals(scores):
     """The metrics of all prompts, by name."""
     return scores.accuracy.query("rung == 'all'").set_index("metric")["value"]

@@ -133,6 +133,13 @@ def test_a_set_has_tasks_and_each_number_once():
         tasks.Tasks([])
 
 
+def test_facts_are_withheld_in_all_tasks_of_a_set_or_in_none():
+    """Else its tables have other columns, and its answers are truth values and words."""
+    told, untold = (tasks.generate("candy_party", [3, 3], n_tasks=2, withheld=w) for w in (0, 0.4))
+    with pytest.raises(InputError, match=r"all tasks or none must withhold facts: found \[0, 2\]"):
+        tasks.Tasks([told.tasks[0], untold.tasks[1]])
+
+
 def test_flat_frames_hold_each_context_once():
     before = pa.total_allocated_bytes()
     told = generate("candy_party", [2] * 10, n_samples=50).interventional["Context"]
