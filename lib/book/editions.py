@@ -112,8 +112,7 @@ class Run:
         self.values = checked(self.parameters, self.values, as_text)
         if self.output == Path():
             self.folder = Path.cwd()
-            changes = (f"{name}={text}" for name, text in self.changes.items())
-            self.page = folder_name(self.called, *changes)
+            self.page = folder_name(self.called, *map("=".join, self.changes.items()))
             self.output = self.book.runs / self.page / self.notebook.name
         else:
             self.folder, self.page = self.book.root, self.output.stem

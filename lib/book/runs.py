@@ -27,6 +27,9 @@ from lib.files import file_lock, writable, write_bytes, write_text
 #: More runs than this in one sweep are a mistake rather than a plan.
 MOST_RUNS = 10_000
 
+#: Columns that the table of a sweep and its figure have beside those of the parameters.
+COLUMNS = {"number", "value", "unit", "standard_error", "lower", "upper", "panel", "series"}
+
 
 def find_runs(book: Book) -> dict[str, dict[str, Any]]:
     """Return the records of all runs, by the name of their folder, the latest first."""
@@ -90,6 +93,7 @@ def sweep(
     """
     for name, values in grid.items():
         check(bool(values), f"parameter {name!r} needs at least one value", values)
+        check(name not in COLUMNS, "a swept parameter must not have the name of a column", name)
     check_size(math.prod(map(len, grid.values())))
     source, runs = book.notebook(notebook), {}
     for values in itertools.product(*grid.values()):
@@ -97,19 +101,20 @@ def sweep(
         runs[run.page] = run  # once, if two texts mean one value
     problems = execute([run for run in runs.values() if why_stale(run)], workers)
     rows = []
-    for record in (read_record(run.record) or {} for run in runs.values() if not why_stale(run)):
-        pairs = ((name, record["parameters"][name]) for name in grid)
-        # Python counts a bool as a number, but it is none on an axis.
+    for run in (one for one in runs.values() if not why_stale(one)):
+        # The values in its record have been JSON, where a tuple is a list. Python counts a bool as
+        # a number, but it is none on an axis.
+        pairs = ((name, run.values[name]) for name in grid)  # noqa: PD011 - of no frame
         given = {k: v if type(v) in (float, int) else run.parameters[k].typed(v) for k, v in pairs}
-        rows += [{**given, "number": name, **found} for name, found in record["numbers"].items()]
+        numbers = (read_record(run.record) or {"numbers": {}})["numbers"]
+        rows += [{**given, "number": name, **found} for name, found in numbers.items()]
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]
     table = pd.DataFrame(rows)
     # Values that have no type of Parquet in common, such as 5 and None, become texts.
     table = table.astype({name: str for name in grid if table[name].dtype == object})
     # A sign that nobody types marks a + within a value. It gives the folder another digest.
-    plain = {name: [one.replace("+", "+\0") for one in values] for name, values in grid.items()}
-    words = (f"{name}={'+'.join(values)}" for name, values in plain.items())
+    words = (f"{k}=" + "+".join(one.replace("+", "+\0") for one in v) for k, v in grid.items())
     where = book.runs / folder_name("sweep", run.called, *words)
     _begin(where)
     write_text(where / "numbers.csv", table.to_csv(index=False, lineterminator="\n"))

@@ -32,6 +32,7 @@ number("root", n**0.5)
 """
 PARAMETERS = "n: int = 3  # terms\nseed: int = 1\npause: float = 0.0\nnames: list[str] = []\n"
 PARAMETERS += "most: int | None = None\nflag: bool = True"
+OWN = ["number", "value", "unit", "standard_error"]
 
 
 def with_totals(book, patch):
@@ -71,6 +72,7 @@ def test_a_sweep_tabulates_the_numbers_of_every_combination(book):
     folder, problems = sweep("totals", {"n": ["4", "9", "04"], "seed": ["1", "2"]}, book=book)
     assert problems == []
     table = pd.read_csv(folder / "numbers.csv")
+    assert [*table] == ["n", "seed", *OWN]
     same = pd.read_parquet(folder / "numbers.parquet").drop(columns="unit")
     pd.testing.assert_frame_equal(table.drop(columns="unit"), same)
     totals = table[table["number"] == "total"]
@@ -135,6 +137,26 @@ def test_values_of_several_kinds_are_a_column_of_texts(book, unrendered):
     assert totals["n"].tolist() == [1, 1, 2, 2]
     assert totals["seed"].tolist() == [large] * 4, "which Parquet has no integers for"
     assert totals["flag"].tolist() == ["False"] * 4, "which is no number on an axis"
+
+
+def test_values_that_are_others_in_json_are_in_the_table_as_they_were_typed(book, unrendered):
+    code = "from lib.book.recorded import number\nnumber('first', [*pair][0])"
+    book.add_notebook("totals", "pair: tuple[int, int] | dict[int, str] = (1, 2)", code)
+    folder, problems = sweep("totals", {"pair": ["(1, 2)", "{3: 'a'}"]}, book=book)
+    assert problems == []
+    table = pd.read_parquet(folder / "numbers.parquet")
+    assert table["pair"].tolist() == ["(1, 2)", "{3: 'a'}"]
+    assert table["value"].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("name", [*OWN, "lower", "upper", "panel", "series"])
+def test_a_parameter_that_a_column_would_hide_is_refused_before_anything_runs(book, name):
+    book.add_notebook("totals", f"{name}: int = 1\nn: int = 2", TOTAL)
+    with pytest.raises(InputError) as refusal:
+        sweep("totals", {"n": ["1"], name: ["1", "2"]}, book=book)
+    rule = "a swept parameter must not have the name of a column"
+    assert str(refusal.value) == f"{rule}: found {name!r}"
+    assert not book.runs.exists()
 
 
 def test_sweeps_of_other_values_have_other_folders(book, unrendered):
