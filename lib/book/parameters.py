@@ -94,9 +94,10 @@ class Parameter:
         A `str` stays as it was typed. Anything else is read as a Python literal or, failing that,
         as JSON or YAML, so that `True`, `true` and `[No studies, Evening course]` all work.
         """
-        # JSON comes first, because YAML 1.1 may read it differently: its 1e-9 is a text.
+        # JSON comes first, because YAML 1.1 may read it differently: its 1e-9 is a text. YAML has
+        # comments, too, of which nothing would be left in a text such as 'Model #2'.
         readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, _PythonNumbers)
-        for read in () if self.annotation == "str" else readers:
+        for read in () if self.annotation == "str" else readers[: 3 - (" #" in f" {text}")]:
             with contextlib.suppress(Exception):  # any error says: not written in this way
                 return self.check(read(text))
         return self.check(text)
@@ -107,7 +108,7 @@ class Parameter:
         Text that :meth:`parse` would read differently gets quotes, such as '5' of `int | str`.
         """
         text = value if isinstance(value, str) else as_source(value)
-        if isinstance(value, list):
+        if isinstance(value, list) and json.loads(json.dumps(value)) == value:
             # JSON has double quotes, which a shell leaves as they are within single quotes.
             text = json.dumps(value, ensure_ascii=False)
         return text if self.parse(text) == value else as_source(value)

@@ -100,6 +100,9 @@ def test_a_cell_that_breaks_the_rules_is_refused(source, message):
         ("str | None", "None", None),
         ("str | None", "null", None),
         ("str | None", "5", "5"),
+        ("str | None", "Model #2", "Model #2"),
+        ("str | None", "# first", "# first"),
+        ("list[str]", "[a#b, c]", ["a#b", "c"]),
         ("Optional[int]", "5", 5),
         ("list[float]", "[0.1, 1]", [0.1, 1.0]),
         ("list[str]", "[No studies, Evening course]", ["No studies", "Evening course"]),
@@ -386,6 +389,15 @@ def test_thousands_are_apart_in_numbers_of_five_digits():
 def test_a_list_as_typed_is_read_as_the_list(value):
     levels = Parameter("levels", "list", [])
     assert levels.parse(levels.typed(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [("list[tuple[int, int]]", [(1, 2)]), ("list[dict[int, str]]", [{1: "a"}])],
+)
+def test_a_list_of_what_json_has_not_is_typed_as_python_writes_it(annotation, value):
+    pairs = Parameter("pairs", annotation, [])
+    assert pairs.typed(value) == repr(value) and pairs.parse(repr(value)) == value
 
 
 def test_a_list_is_typed_without_quotes_within_quotes():
