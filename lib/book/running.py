@@ -120,7 +120,7 @@ def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
     if isinstance(value, dict | list | tuple):
         for part in (*value, *(value.values() if isinstance(value, dict) else ())):
             _named(part, run, found)
-    text = value if isinstance(value, str) else ""
+    text = os.path.expanduser(value) if isinstance(value, str) else ""  # as pandas does
     module = text.partition(":")[0].partition(".")[0]  # or package, in `my_estimators:MyLearner`
     for name in filter(None, (text, *([module, f"{module}.py"] if ":" in text else []))):
         # `os.path.exists` accepts any text, unlike that of Path.

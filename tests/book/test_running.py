@@ -128,12 +128,15 @@ def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, m
         ("path: str = 'my/study'", "", "my/study/seen.csv"),
         ("path: dict = {'seen': ['table.csv']}", "", "table.csv"),
         ("path: str = 'grids.yml'", "", "mine.py"),
+        ("path: str = '~/ages.csv'", "import pandas; pandas.read_csv(path)", "ages.csv"),
     ],
-    ids=["file", "module", "class", "package", "folder", "within", "named in a file"],
+    ids=["file", "module", "class", "package", "folder", "within", "named in a file", "at home"],
 )
 def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(
-    tiny_book, parameters, code, file
+    tiny_book, parameters, code, file, monkeypatch
 ):
+    for home in ("HOME", "USERPROFILE"):  # on Windows, the second one
+        monkeypatch.setenv(home, str(tiny_book.root))
     notebook = tiny_book.add_notebook("reads", parameters, code)
     named = tiny_book.root / file
     named.parent.mkdir(exist_ok=True, parents=True)
