@@ -103,14 +103,14 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
     """
     from lib.book.editions import BOOK, Run
     from lib.book.running import execute, why_stale
-    from lib.book.runs import show
 
     run = Run(BOOK.notebook(name), values=_once(given), as_text=True)
+    from lib.book.runs import show  # heavy, and not needed to refuse what was typed
+
     page = run.output.with_name("index.html")
     if why_stale(run):
         if problems := execute([run]):
-            failed = [f"the failed notebook is {run.failed}"] if run.failed.exists() else []
-            return problems + failed
+            return problems + [f"the failed notebook is {run.failed}"] * run.failed.exists()
         page.unlink(missing_ok=True)  # an earlier run's looks fresh if the clock was put back
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
     problems = [] if fresh else show(BOOK, run)

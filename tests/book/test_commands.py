@@ -53,6 +53,14 @@ def test_help_answers_at_once_and_names_every_command():
         assert heavy not in shown.stderr, "imported, and not needed to answer"
 
 
+def test_a_notebook_that_is_unknown_is_refused_without_what_draws_and_renders():
+    command = [sys.executable, "-X", "importtime", "-m", "lib", "run", "moon"]
+    refused = subprocess.run(command, capture_output=True, text=True)
+    assert refused.returncode == 2 and "error: notebook 'moon' is unknown" in refused.stderr
+    for heavy in ["scipy.stats", "matplotlib", "lib.book.rendering"]:
+        assert heavy not in refused.stderr, "imported, and not needed to refuse"
+
+
 @pytest.mark.parametrize(
     "command", ["book", "run", "sweep", "compare", "sample", "pages", "record", "export"]
 )
