@@ -46,8 +46,7 @@ def average_effect(
     Name: income, dtype: float64
     """
     _check_same_rows(treated, control)
-    for world in (treated, control):
-        check_known("variable", outcome, world)
+    check_known("variable", outcome, treated.columns.intersection(control.columns))
     check_known("step", step, treated["t"].unique())
     difference = (treated[outcome] - control[outcome].to_numpy())[treated["t"] == step]
     names = ["average effect", "standard error", "standard deviation"]

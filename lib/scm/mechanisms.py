@@ -182,7 +182,7 @@ class Mechanism(ABC):
     reads: ClassVar[tuple[str, ...]] = ()
     reads_previous: ClassVar[tuple[str, ...]] = ()
 
-    #: Whether it depends on no parent; as an initial mechanism, it must then have none.
+    #: Whether it depends on no parents but those looked up by name; others are then refused.
     stands_alone: ClassVar[bool] = False
 
     #: Whether it builds on the variable's own value a step earlier; if so, it cannot be initial.
@@ -446,6 +446,8 @@ class ConstantSampler(Mechanism):
 
     value: float | str
 
+    stands_alone: ClassVar = True
+
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
         if isinstance(self.value, str):
             known = pd.Categorical([self.value]) if values is None else values
@@ -547,6 +549,7 @@ class KeepPrevious(Mechanism):
     """The previous value, unchanged; a specification calls this mechanism ``None``."""
 
     continues: ClassVar[bool] = True
+    stands_alone: ClassVar = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> Column:
         return parents.previous[self.variable]
@@ -558,6 +561,7 @@ class IncrementSampler(Mechanism):
     increment: float = 1.0
 
     continues: ClassVar[bool] = True
+    stands_alone: ClassVar = True
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         return np.asarray(parents.previous[self.variable] + self.increment)

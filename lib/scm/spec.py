@@ -96,10 +96,6 @@ class Specification:
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_parents(name)
         self.orders = [self.order(step) for step in (0, 1)]
-        for name, variable in self.variables.items():  # last, since a cycle is the graver mistake
-            initial, found = self.initial(name), list(variable.parents)
-            rule = f"{source}: variable {name!r}: {type(initial).__name__} takes no parents"
-            check(not (initial.stands_alone and found), rule, found)
 
     @classmethod
     def from_yaml(cls, path: AnyPath, types: Vocabulary | None = None) -> "Specification":
@@ -182,9 +178,8 @@ class Specification:
         variable, initial = self.variables[name], self.initial(name)
         transition = self.transition(name, initial)
         where = f"{self.source}: variable {name!r}"
-        if initial.continues or initial.reads_previous:
-            rule = "reads the step before, which the first step does not have"
-            raise InputError(f"{where}, sampler: {type(initial).__name__} {rule}")
+        rule = f"{where}, sampler: no mechanism of the first step may read a step before"
+        check(not (initial.continues or initial.reads_previous), rule, type(initial).__name__)
         drawn_again = INITIAL in (variable.seq_sampler.model_extra or {}).values()
         reads_now = (*transition.reads, *(variable.parents if drawn_again else ()))
         for mechanism, place, reads in (
@@ -194,11 +189,14 @@ class Specification:
         ):
             declared, reader = list(getattr(variable, place)), type(mechanism).__name__
             check_names(f"{where}, {place}: parent", declared, self.variables, limit=50)
-            met = bool(declared) or not isinstance(mechanism, FittedMechanism)
-            check(met, f"{where}: {reader} needs {place} to learn from", declared)
+            fitted, rule = isinstance(mechanism, FittedMechanism), f"{where}: {reader}"
+            check(bool(declared) or not fitted, f"{rule} needs {place} to learn from", declared)
+            # A table shows each person once, so nothing can be fitted to causes a step earlier.
+            alone = mechanism.stands_alone or (fitted and place == "seq_parents_prev")
+            idle = sorted({*declared} - {name, *reads})
+            check(not (alone and idle), f"{rule} takes no {place}", idle)
             for parent in reads:
-                rule = f"{where}: {reader} reads {parent!r}, which is missing from {place}"
-                check(parent in declared, rule, declared)
+                check(parent in declared, f"{rule} needs {parent!r} in {place}", declared)
 
 
 def _with_meaning(entry: Mapping[str, Any], kind: str, where: str) -> dict[str, Any]:

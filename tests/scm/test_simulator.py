@@ -60,12 +60,11 @@ MECHANISMS = {
 }
 MECHANISMS |= {
     (False, "seq_sampler", False): ["None", "IncrementSampler", "gaussian", "Drift"],
-    (False, "seq_sampler", True): [*MECHANISMS[False, "sampler", True], "None", "Drift"],
+    (False, "seq_sampler", True): [*MECHANISMS[False, "sampler", True], "Drift"],
     (True, "seq_sampler", False): ["None", "multinomial"],
     (True, "seq_sampler", True): [
         *MECHANISMS[True, "sampler", True],
         {"type": "LogisticTransitionSampler", "c_prev": 0.5, "p_stay": 0.3},
-        "None",
     ],
 }
 
@@ -97,11 +96,12 @@ def simulators(draw):
             "parents": parents,
             "sampler": draw(st.sampled_from(MECHANISMS[categorical, "sampler", bool(parents)])),
             "seq_parents_curr": current,
-            "seq_parents_prev": some(names),
             "seq_sampler": draw(
                 st.sampled_from(MECHANISMS[categorical, "seq_sampler", bool(current)])
             ),
         }
+        if variables[name]["seq_sampler"] == "Drift":  # the only one that reads any past
+            variables[name]["seq_parents_prev"] = some(names)
     specification = Specification(variables, types={"Drift": Drift})
     coupling = draw(st.sampled_from(["gumbel", "inverse_cdf"]))
     return Simulator(specification, coupling).fit(random_table(kinds), seed=draw(st.integers(0, 9)))
@@ -539,7 +539,7 @@ def test_a_learned_transition_may_have_a_past(town_table):
     job = {
         "sampler": "multinomial",
         "seq_parents_curr": ["age"],
-        "seq_parents_prev": ["job", "age"],
+        "seq_parents_prev": ["job"],
         "seq_sampler": {"type": "LogisticTransitionSampler", "p_stay": 0.5},
     }
     simulator = Simulator(Specification({"age": {"sampler": "gaussian"}, "job": job}))

@@ -15,6 +15,7 @@ from lib.scm.mechanisms import ConstantSampler, GaussianVariable, KeepPrevious
 
 AGE = {"sampler": "gaussian", "seq_sampler": "IncrementSampler"}
 PAY = {"parents": ["age"], "sampler": "LinearGaussianSampler"}
+LATER = "LinearGaussianSampler"
 
 
 def two(**changes) -> dict:
@@ -37,15 +38,9 @@ def test_a_valid_specification_is_understood():
 
 
 def test_the_transition_graph_has_both_kinds_of_causes():
-    specification = Specification(
-        two(
-            seq_sampler="LinearGaussianSampler",
-            seq_parents_curr=["age"],
-            seq_parents_prev=["age"],
-        )
-    )
-    into_pay = specification.transition_graph().pred["pay", 0]
-    assert set(into_pay) == {("age", 0), ("age", -1), ("pay", -1)}
+    specification = Specification.from_yaml("data/specs/income_scm_1.0.yml", MECHANISMS)
+    into_status = specification.transition_graph().pred["marital-status", 0]
+    assert set(into_status) == {("age", 0), ("studies", -1), ("marital-status", -1)}
 
 
 @pytest.mark.parametrize(
@@ -65,14 +60,14 @@ def test_the_transition_graph_has_both_kinds_of_causes():
             "model.yml: variable 'pay', seq_parents_prev: parent 'sex' is unknown",
         ),
         (
-            {"age": {**AGE, "parents": ["pay"]}, "pay": PAY},
+            {"age": {**PAY, "parents": ["pay"]}, "pay": PAY},
             "model.yml: causes at step 0 form a cycle: age → pay → age",
         ),
         (two(parents=["age", "pay"]), "model.yml: causes at step 0 form a cycle: pay → pay"),
         (
             {
-                "age": {**AGE, "seq_parents_curr": ["pay"]},
-                "pay": {**PAY, "seq_parents_curr": ["age"]},
+                "age": {**AGE, "seq_sampler": LATER, "seq_parents_curr": ["pay"]},
+                "pay": {**PAY, "seq_sampler": LATER, "seq_parents_curr": ["age"]},
             },
             "model.yml: causes at step 1 form a cycle: age → pay → age",
         ),
@@ -129,8 +124,8 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             two(seq_sampler={"type": "HoursPerWeekTransition", "sampler": "#init_sampler"}),
-            "model.yml: variable 'pay': HoursPerWeekTransition reads 'age', which is "
-            "missing from seq_parents_curr: found []",
+            "model.yml: variable 'pay': HoursPerWeekTransition needs 'age' in "
+            "seq_parents_curr: found []",
         ),
         (
             two(seq_sampler={"type": "HoursPerWeekTransition", "sampler": "#first"}),
@@ -151,13 +146,13 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         ),
         (
             two(sampler="EducationNumSampler"),
-            "model.yml: variable 'pay': EducationNumSampler reads 'education', which is "
-            "missing from parents: found ['age']",
+            "model.yml: variable 'pay': EducationNumSampler needs 'education' in "
+            "parents: found ['age']",
         ),
         (
             two(seq_sampler="WorkclassTransition"),
-            "variable 'pay': WorkclassTransition reads 'studies', which is missing "
-            "from seq_parents_prev: found ['pay']",
+            "variable 'pay': WorkclassTransition needs 'studies' in "
+            "seq_parents_prev: found ['pay']",
         ),
         (
             {"age": {"sampler": "LinearGaussianSampler"}},
@@ -173,7 +168,28 @@ def test_the_transition_graph_has_both_kinds_of_causes():
                 ("multinomial", "MultinomialVariable"),
                 ("bernoulli", "BernoulliVariable"),
                 ("EmpiricalVariable", "EmpiricalVariable"),
+                ({"type": "ConstantSampler", "value": 1}, "ConstantSampler"),
             ]
+        ),
+        *(
+            (
+                two(seq_sampler=sampler, **{f"seq_parents_{when}": ["age"]}),
+                f"model.yml: variable 'pay': {kind} takes no seq_parents_{when}: found ['age']",
+            )
+            for sampler, kind in [
+                ("None", "KeepPrevious"),
+                ("IncrementSampler", "IncrementSampler"),
+                ("gaussian", "GaussianVariable"),
+                ({"type": "ConstantSampler", "value": 1}, "ConstantSampler"),
+            ]
+            for when in ("curr", "prev")
+        ),
+        *(
+            (
+                two(seq_sampler=kind, seq_parents_curr=["age"], seq_parents_prev=["age"]),
+                f"model.yml: variable 'pay': {kind} takes no seq_parents_prev: found ['age']",
+            )
+            for kind in ("LinearGaussianSampler", "LogisticTransitionSampler")
         ),
         (
             two(seq_sampler="LinearGaussianSampler", seq_parents_prev=["age"]),
@@ -182,7 +198,8 @@ def test_the_transition_graph_has_both_kinds_of_causes():
         *(
             (
                 {"age": {"sampler": sampler}},
-                "variable 'age', sampler: " + kind + " reads the step before, which the first step",
+                "variable 'age', sampler: no mechanism of the first step may read a step before: "
+                f"found '{kind}'",
             )
             for sampler, kind in [
                 ("None", "KeepPrevious"),
