@@ -9,7 +9,7 @@ import contextlib
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import check, check_known
+from lib.errors import check, check_known, check_names
 from lib.tables import number_text
 
 #: The columns that name a fact; its value is in the column `value`.
@@ -52,7 +52,7 @@ def cohort(world: pd.DataFrame) -> pd.DataFrame:
     `income` from the last step, in US dollars.
     """
     steps = world["t"].unique()
-    check_known("step", 1, steps)
+    check_names("step", (0, 1), steps)
     before, now, last = (
         world[world["t"] == t].set_index("subject").drop(columns="t") for t in (0, 1, steps.max())
     )

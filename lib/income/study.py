@@ -170,9 +170,10 @@ def _futures(
     simulator: Simulator, world: pd.DataFrame, horizon: int, seed: int, arms: Arms, repeats: range
 ) -> list[pd.DataFrame]:
     """Continue the world from the treatment in both arms; each repeat has subjects of its own."""
-    check_known("step", TREATED_STEP, world["t"].unique())
-    # The column of subjects is dropped, because every repeat has other subjects.
-    before, now = (world[world["t"] == t].drop(columns="subject") for t in (0, TREATED_STEP))
+    # Subjects become the index, which does not count, because every repeat has other subjects.
+    before, now = (world[world["t"] == t].set_index("subject") for t in (0, TREATED_STEP))
+    rule = "the world must have every subject at steps 0 and 1, in the same order"
+    check(before.index.equals(now.index), rule, [len(before), len(now)])
     first, rows = repeats.start * len(now), np.tile(np.arange(len(now)), len(repeats))
     before, now = before.iloc[rows], now.iloc[rows]
     # All that comes before studies stays as it was; income at step 1 already depends on studies.

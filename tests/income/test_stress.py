@@ -10,7 +10,7 @@ from scipy.special import logit
 from lib.effects import estimate
 from lib.effects.estimator_files import read_estimators
 from lib.effects.estimators import TLearner
-from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects
+from lib.effects.study import FULL_ADJUSTMENT, MINIMAL_ADJUSTMENT, TrueEffects
 from lib.errors import InputError
 from lib.income import draw_studies, draw_study, fitted_simulator, stress
 from lib.income.mechanisms import STUDIES
@@ -18,7 +18,7 @@ from lib.income.stress import changes, curve, in_words, rising, stress_test
 
 #: They change the outcome, and one of them the effect.
 KNOBS = ["bend", "uneven", "noise"]
-HIDDEN = [name for name in MINIMAL_ADJUSTMENT if name != "age"]
+HIDDEN = [name for name in FULL_ADJUSTMENT if name != "age"]
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_the_share_is_hidden_of_all_but_age(study, kind):
 
 
 def test_hidden_values_are_filled_in_alike_in_both_arms(study):
-    holes = stress.missing(study, 0.3, by="age")
+    holes = stress.missing(replace(study, adjustment="full"), 0.3, by="age")
     assert holes.control[HIDDEN].isna().equals(holes.treated[HIDDEN].isna())
     assert holes.control[HIDDEN].isna().any().all()
     assert holes.missing == {}

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import itertools
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from lib import ROOT
 from lib.effects.study import ARMS, FULL_ADJUSTMENT
 from lib.errors import InputError
 from lib.income import draw_studies, draw_study, fitted_simulator, study
+from lib.income.characteristics import cohort
 from lib.income.study import true_effects
 from lib.scm import Simulator, Specification
 
@@ -267,9 +269,17 @@ def test_in_a_lottery_the_treatment_is_drawn_and_nothing_else_changes(simulator)
         draw_study(simulator, 50, horizon=3, lottery={"No studies": 0.5})
 
 
-def test_a_world_has_two_steps(simulator):
-    with pytest.raises(InputError, match="step 1 is unknown: expected 0"):
-        true_effects(simulator, simulator.sample(5), 2)
+def test_a_world_has_two_steps_of_the_same_subjects(simulator):
+    world = simulator.sample(5, horizon=2)
+    late, turned = world[world["t"] == 1], world.sort_values(["t", "subject"], ascending=[0, 0])
+    rule = "the world must have every subject at steps 0 and 1, in the same order: found "
+    # If the rows of one step are in another order, a subject would go on as somebody else.
+    mixed = pd.concat([world[world["t"] == 0], turned[turned["t"] == 1]])
+    for wrong, found in ((simulator.sample(5), [5, 0]), (late, [0, 5]), (mixed, [5, 5])):
+        with pytest.raises(InputError, match=re.escape(f"{rule}{found}")):
+            true_effects(simulator, wrong, 2, horizon=2)
+    with pytest.raises(InputError, match="step 0 is unknown: expected 1"):
+        cohort(late)
 
 
 def test_the_chapter_records_a_ceiling_that_is_possible(simulator):
