@@ -120,11 +120,13 @@ class Simulator(BaseEstimator):
                 check(found == kind or isinstance(later, KeepPrevious), rule, found)
         return self
 
-    def made_by(self) -> tuple[Any, str]:
+    def made_by(self) -> tuple[Any, ...]:
         """Return what identifies this fit, since its bytes differ from one load to the next."""
         if getattr(self, "recipe_", None) is None:
             raise pickle.PicklingError("it is not known what made this fit")
-        return self.recipe_, self.coupling
+        # Mechanisms are objects, whose parameters may have been changed since, or they themselves.
+        now = [*self.initial_.values(), *self.transition_.values()]
+        return self.recipe_, self.coupling, repr(now), [type(one) for one in now]
 
     def _kind(self, name: str, series: pd.Series) -> Levels:
         if missing := int(series.isna().sum()):

@@ -104,8 +104,7 @@ class Specification:
         content, source = read_yaml(path, WITH_MEANING), str(path)
         if not isinstance(content, Mapping) or "variables" not in content:
             raise InputError(f"{source}: the key 'variables' is missing")
-        keys = _with_meaning(content, "file", source)
-        check_names(f"{source}: key", keys, WITH_MEANING)
+        check_names(f"{source}: key", _with_meaning(content, "file", source), WITH_MEANING)
         return cls(content["variables"], source, types)
 
     def initial(self, name: str) -> Mechanism:

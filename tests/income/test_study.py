@@ -17,6 +17,7 @@ from lib.income import draw_studies, draw_study, fitted_simulator, study
 from lib.income.characteristics import cohort
 from lib.income.study import true_effects
 from lib.scm import Simulator, Specification
+from lib.scm.mechanisms import Mechanism
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +186,22 @@ def test_a_fit_of_ones_own_is_never_mistaken_for_the_books(simulator, few_of_adu
     assert not np.array_equal(draw_study(mine, **names).effects, of_book.effects)
     mine.fit(few_of_adult, seed=1)
     assert not np.array_equal(draw_study(mine, **names).effects, of_book.effects)
+
+
+def test_nothing_is_kept_of_a_fit_under_the_name_of_another(simulator, empty_cache):
+    class Poor(Mechanism):
+        def evaluate(self, parents, noise):
+            return np.zeros(noise.shape[1])
+
+    names = {"n": 60, "n_test": 30, "horizon": 3}
+    changed, replaced = copy.deepcopy(simulator), copy.deepcopy(simulator)
+    changed.transition_["income"].prev_weight = 0.0
+    replaced.transition_["income"] = Poor("income")
+    # The book's own fit comes last, so that it would find what the others had left.
+    found = [draw_study(one, **names).observational for one in (changed, replaced, simulator)]
+    for one, table in zip((changed, replaced, simulator), found, strict=True):
+        assert table.equals(cohort(one.sample(60, 3)))
+    assert not found[0].equals(found[2])
 
 
 @pytest.mark.parametrize(
