@@ -73,6 +73,7 @@ def decided(regimes: Mapping[str, Any], decisions: Sequence[int]) -> dict[str, d
     found = {}
     rule = "a panel needs at least one regime and one decision"
     check(min(len(regimes), len(decisions)) > 0, rule, [[*regimes], [*decisions]])
+    check([*decisions] == sorted({*decisions}), "decisions must be in rising order", [*decisions])
     for name, said in regimes.items():
         each = isinstance(said, Sequence | np.ndarray) and not isinstance(said, str)
         plan = list(said) if each else [said] * len(decisions)
@@ -126,9 +127,7 @@ class Panel:
         named = ("subject", "t", self.treatment, self.outcome, *today, *past)
         check_names("column of the panel", named, self.table, limit=50)
         check(self.treatment not in today, "adjustment must not hold the treatment itself", today)
-        decisions = [*self.decisions]
-        check(decisions == sorted({*decisions}), "decisions must be in rising order", decisions)
-        plans = decided(self.regimes, decisions)
+        plans = decided(self.regimes, self.decisions)
         rule = "a panel needs at least one row and one column of the adjustment"
         check(min(len(self.table), len(self.adjustment)) > 0, rule, named)
         table = self.table.infer_objects()
@@ -142,7 +141,7 @@ class Panel:
         check(once, rule, f"{len(self.table):,} rows")
         levels = self.table[self.treatment].astype("category").cat.categories
         states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
-        for t in decisions:
+        for t in self.decisions:
             check_names("step", (t - 1, t), steps)
             now, before = steps[t][today], steps[t - 1][past]
             state = now.join(before.add_suffix("_prev"))

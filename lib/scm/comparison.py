@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from xgboost import XGBClassifier
 
-from lib.errors import check, check_known
+from lib.errors import check, check_known, told
 
 
 def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -48,7 +48,8 @@ def average_effect(
     _check_same_rows(treated, control)
     check_known("variable", outcome, treated.columns.intersection(control.columns))
     check_known("step", step, treated["t"].unique())
-    difference = (treated[outcome] - control[outcome].to_numpy())[treated["t"] == step]
+    with told(f"variable {outcome!r}"):  # levels have no difference
+        difference = (treated[outcome] - control[outcome].to_numpy())[treated["t"] == step]
     names = ["average effect", "standard error", "standard deviation"]
     return difference.agg(["mean", "sem", "std"]).set_axis(names)
 

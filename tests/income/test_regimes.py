@@ -163,3 +163,12 @@ def test_a_sequence_that_is_longer_or_shorter_than_its_decisions_is_refused_firs
     for draw in (true_values, lambda *given, **more: next(draw_panels(*given, **more))):
         with pytest.raises(InputError, match=rule):
             draw(None, given, 10, **WORLD)  # a simulator is not asked
+
+
+@pytest.mark.parametrize("decisions", [(1, 1), (2, 1)])
+def test_decisions_are_in_rising_order_before_a_world_is_drawn(decisions):
+    # Of two parts of a regime for the same step, the truth took the last.
+    given = {"never study": NONE, "then and now": (FULL, NONE)}
+    for draw in (true_values, lambda *given, **more: next(draw_panels(*given, **more))):
+        with pytest.raises(InputError, match="decisions must be in rising order"):
+            draw(None, given, 10, **WORLD | {"decisions": decisions})

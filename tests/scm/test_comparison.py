@@ -59,6 +59,7 @@ def test_pairing_by_position_needs_the_same_subjects(world):
     [
         ("wealth", 1, "'wealth' is unknown: expected one of subject, t"),
         ("income", 9, "step 9 is unknown: expected one of 0, 1"),
+        ("studies", 1, "variable 'studies': Object with dtype category cannot perform"),
     ],
 )
 def test_unknown_outcomes_and_steps_are_refused(world, outcome, step, rule):
