@@ -93,9 +93,9 @@ class Specification:
         met = isinstance(variables, Mapping) and len(variables) > 0
         check(met, f"{source}: 'variables' must map names to variables", variables)
         self.variables = {name: self._variable(name, entry) for name, entry in variables.items()}
+        self.orders = [self.order(step) for step in (0, 1)]  # first, as a cycle is worst
         for name in self.variables:  # parameters are checked by building every mechanism once
             self._check_parents(name)
-        self.orders = [self.order(step) for step in (0, 1)]
 
     @classmethod
     def from_yaml(cls, path: AnyPath, types: Vocabulary | None = None) -> "Specification":
@@ -135,7 +135,7 @@ class Specification:
         last = {*late}.union(*(nx.descendants(graph, name) for name in late))
         key = {name: (name in last, place) for place, name in enumerate(self.variables)}
         try:
-            return list(nx.lexicographical_topological_sort(graph, key.get))
+            return list(nx.lexicographical_topological_sort(graph, lambda one: key.get(one, ())))
         except nx.NetworkXUnfeasible:
             cycle = [edge[0] for edge in nx.find_cycle(graph)]
             rule = f"{self.source}: causes at step {step} form a cycle"

@@ -59,9 +59,12 @@ def test_the_transition_graph_has_both_kinds_of_causes():
             two(seq_parents_prev=["sex"]),
             "model.yml: variable 'pay', seq_parents_prev: parent 'sex' is unknown",
         ),
-        (
-            {"age": {**PAY, "parents": ["pay"]}, "pay": PAY},
-            "model.yml: causes at step 0 form a cycle: age → pay → age",
+        *(
+            (
+                {"age": {**age, "parents": ["pay"]}, "pay": PAY},
+                "model.yml: causes at step 0 form a cycle: age → pay → age",
+            )
+            for age in (AGE, PAY)  # the worse mistake, if the sampler takes no parents either
         ),
         (two(parents=["age", "pay"]), "model.yml: causes at step 0 form a cycle: pay → pay"),
         (

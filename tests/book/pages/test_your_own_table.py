@@ -87,6 +87,7 @@ def test_every_mistake_is_refused(page):
     said = cell.outputs[0].text.strip().split("\n\n")
     assert len(said) == cell.source.count("tried(lambda")
     assert not any(one.startswith("nothing") for one in said)
+    assert "form a cycle" in " ".join(said[1].split()), "which is worse than any other mistake"
 
 
 def test_a_lot_predicts_itself_as_well_as_shuffled_plans_do(adults):
