@@ -97,7 +97,7 @@ class Parameter:
         # JSON comes first, because YAML 1.1 may read it differently: its 1e-9 is a text. YAML has
         # comments, too, of which nothing would be left in a text such as 'Model #2'.
         readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, _PythonNumbers)
-        for read in () if self.annotation == "str" else readers[: 3 - (" #" in f" {text}")]:
+        for read in () if self.annotation == "str" else readers[: 2 if " #" in f" {text}" else 3]:
             with contextlib.suppress(Exception):  # any error says: not written in this way
                 return self.check(read(text))
         return self.check(text)

@@ -30,6 +30,9 @@ from lib.files import AnyPath, digest, read_yaml, sha256, write_text
 #: Section of a datasheet → key → question and, if it is the same for all data sets, the answer.
 QUESTIONS = read_yaml(ROOT / "data" / "datasheet.yml")
 
+#: Lists in Arrow; Polars writes the large ones.
+LISTS = pa.ListType, pa.LargeListType
+
 #: Files that are written beside the tables, each from its own template.
 FILES = ("README.md", "DATASHEET.md", "croissant.json")
 
@@ -127,7 +130,7 @@ def _write_csv(folder: Path, tables: Iterable[str]) -> None:
         table = pq.read_table(folder / f"{name}.parquet")
         frame = table.to_pandas()
         for column in table.schema:
-            if types.is_list(column.type) or types.is_large_list(column.type):
+            if isinstance(column.type, LISTS):
                 frame[column.name] = [json.dumps(one) for one in table[column.name].to_pylist()]
         frame.to_csv(folder / "csv" / f"{name}.csv", index=False, lineterminator="\n")
 
@@ -135,7 +138,7 @@ def _write_csv(folder: Path, tables: Iterable[str]) -> None:
 def _data_type(kind: pa.DataType) -> dict[str, Any]:
     """Return the type of a column in Croissant's terms, and how deep its lists are nested."""
     depth = 0
-    while types.is_list(kind) or types.is_large_list(kind):
+    while isinstance(kind, LISTS):
         kind, depth = kind.value_type, depth + 1
     tests = {"Boolean": types.is_boolean, "Integer": types.is_integer, "Float": types.is_floating}
     name = next((name for name, test in tests.items() if test(kind)), "Text")

@@ -106,7 +106,7 @@ def sweep(
         # a number, but it is none on an axis.
         pairs = ((name, run.values[name]) for name in grid)  # noqa: PD011 - of no frame
         given = {k: v if type(v) in (float, int) else run.parameters[k].typed(v) for k, v in pairs}
-        numbers = (read_record(run.record) or {"numbers": {}})["numbers"]
+        numbers = (read_record(run.record) or {}).get("numbers", {})
         rows += [{**given, "number": name, **found} for name, found in numbers.items()]
     if not rows:
         return None, [*problems, f"no run of {source.name} has recorded a number"]

@@ -95,6 +95,10 @@ REFUSALS: dict[str, Metric] = {
     "unparseable": METRICS["unparseable"],
 }
 
+#: Rounding alone must not make an error larger than a bound, as between a product and the same in
+#: another order.
+ROUNDING = 1e-12
+
 #: The cells of the taxonomy: external validity combined with internal consistency.
 CELLS = tuple(itertools.product(("valid", "invalid"), ("consistent", "inconsistent", "undefined")))
 
@@ -204,7 +208,7 @@ class Scores:
             columns = self._interval(answers, "answers") | self._interval(rae, "RAE", "RAE, ")
             frames.append(frame.assign(labels=labels[0].ravel(), **columns))
         frame = pd.concat(frames, ignore_index=True)
-        valid = (frame["RAE"] <= self.delta + 1e-12).astype("boolean")
+        valid = (frame["RAE"] <= self.delta + ROUNDING).astype("boolean")
         return frame.assign(valid=valid.mask(frame["RAE"].isna()))
 
     @property
@@ -280,10 +284,9 @@ class Scores:
             external = _rae(exact, _products(compared, steps))
             internal = _rae(answers[:, [whole]], product)
             threshold = self.multiplier * _rae(labels[:, [whole]], _products(labels, steps))
-            # Rounding alone must not decide, as between a product and the same in another order.
-            inconsistent = internal > threshold + 1e-12
+            inconsistent = internal > threshold + ROUNDING
             undefined = np.isnan(internal) | np.isnan(threshold)
-            cells = 3 * ~(external <= self.delta + 1e-12) + np.where(undefined, 2, inconsistent)
+            cells = 3 * ~(external <= self.delta + ROUNDING) + np.where(undefined, 2, inconsistent)
             told = {"task": task.number, "path": paths, "exact": exact}
             told |= {"global": answers[0, whole], "product": product[0], "threshold": threshold[0]}
             for name, errors in (("external RAE", external), ("internal RAE", internal)):

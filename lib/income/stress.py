@@ -67,7 +67,7 @@ def overlap(study: DrawnStudy, power: float) -> DrawnStudy:
 
 def missing(study: DrawnStudy, share: float, by: str | None = None) -> DrawnStudy:
     """Hide a share of the values of every covariate but age, more where `by` is high."""
-    tables, names = {}, study.observational.columns.drop(["age", "studies", "income"])
+    tables, names = {}, study.observational.columns.drop(["age", study.treatment, study.outcome])
     for which, seed in SEEDS.items():
         table = getattr(study, which)
         hidden, n = _chances(table, share, by), len(table)

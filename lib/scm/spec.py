@@ -133,9 +133,9 @@ class Specification:
         """Order the variables, causes before effects; those in `late` and their effects go last."""
         graph = self.graph(step)
         last = {*late}.union(*(nx.descendants(graph, name) for name in late))
-        key = {name: (name in last, place) for place, name in enumerate(self.variables)}
+        key = {name: (name in last, place) for place, name in enumerate(graph)}
         try:
-            return list(nx.lexicographical_topological_sort(graph, lambda one: key.get(one, ())))
+            return list(nx.lexicographical_topological_sort(graph, key.get))
         except nx.NetworkXUnfeasible:
             cycle = [edge[0] for edge in nx.find_cycle(graph)]
             rule = f"{self.source}: causes at step {step} form a cycle"
