@@ -288,6 +288,24 @@ def test_reading_takes_time_in_proportion_to_the_length(words):
         assert time.process_time() - begun < 1
 
 
+@pytest.mark.parametrize(
+    "words", [", but whether Hugo", " is kept as it would be", " after the one, and that Hugo"]
+)
+def test_reading_nested_questions_takes_time_in_proportion_to_the_length(words):
+    long = words * (300_000 // len(words))
+    asked = "is Rosa happy?"
+    for question in (
+        f"Now imagine an intervention: Rosa{long}, whatever the rules say. {asked}",
+        f"Now imagine an intervention: Rosa, but whether {long}, whatever the rules say. {asked}",
+        "Compare two interventions, while every other rule and every fact stays as told: after the "
+        f"one, Rosa is happy; after the other, Rosa is not happy. Is it so that Rosa{long}?",
+    ):
+        begun = time.process_time()
+        with pytest.raises(InputError):
+            read(ROSA, question)
+        assert time.process_time() - begun < 1
+
+
 TWO = (
     "Rosa is happy if and only if Rosa gets at least 3 candies. Hugo is happy if and only if at "
     "least one of the following holds: (a) Hugo gets at least 5 candies; (b) Rosa is happy.\n\n"
