@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from lib import ROOT
-from lib.effects.study import ARMS, FULL_ADJUSTMENT
+from lib.effects.study import ADJUSTMENT_SETS, ARMS, FULL_ADJUSTMENT
 from lib.errors import InputError
 from lib.income import draw_studies, draw_study, fitted_simulator, study
 from lib.income.characteristics import cohort
@@ -86,6 +86,14 @@ def test_true_probabilities_are_those_of_what_was_taken(drawn):
     counts = drawn.observational["studies"].value_counts()[expected.index]
     assert (abs(counts - expected) < 4 * spread + 1).all()
     np.testing.assert_allclose(drawn.probabilities.sum(axis=1), 1)
+
+
+def test_both_adjustment_sets_hold_what_decides_the_chances(simulator):
+    """So the same people have some chance of each arm, given either set."""
+    studies = simulator.specification.variables["studies"]
+    causes = {*studies.seq_parents_curr, *(f"{name}_prev" for name in studies.seq_parents_prev)}
+    causes -= {"time", "education"}  # the same for all; and told by its rank, education-num
+    assert causes == set(ADJUSTMENT_SETS["minimal"]) < set(ADJUSTMENT_SETS["full"])
 
 
 def test_arms_may_be_others(simulator):
