@@ -193,3 +193,25 @@ def test_no_cell_measures_time(path):
                 "".join(cell["source"]),
             )
             assert clock is None, f"{clock[0]} in cell {cell['id']}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "analysis",
+        "causal_queries",
+        "coverage",
+        "effect_data",
+        "estimator_benchmark",
+        "findings",
+        "other_libraries",
+        "published_sample",
+        "simulator_fitting",
+        "stress_tests",
+        "treatments_over_time",
+        "worlds",
+    ],
+)
+def test_a_page_with_an_average_effect_of_its_own_names_the_one_to_quote(name):
+    (path,) = (path for path in NOTEBOOKS if path.stem == name)
+    assert "(numbers.ipynb)" in prose_of(nbformat.read(path, 4).cells)
