@@ -24,18 +24,30 @@ def test_words_are_in_the_order_of_the_alphabet():
     assert len(every) == len(set(every))
 
 
-@cache
-def linked() -> set[str]:
-    """Return what the pages of the book, without the glossary itself, send their readers to."""
-    pages = {path: path.read_text(encoding="utf-8") for path in (ROOT / "book").glob("*.md")}
+def prose() -> dict[str, str]:
+    """Return the text of each page by its name, without the glossary itself."""
+    pages = {path.stem: path.read_text("utf-8") for path in (ROOT / "book").glob("*.md")}
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        prose = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-        pages[path] = "\n".join(prose)
-    texts = [text for path, text in pages.items() if path.stem != "glossary"]
-    roles = re.findall(r"\{term\}`([^`]+)`", "\n".join(texts))
+        texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        pages[path.stem] = "\n\n".join(texts)
+    return {name: text for name, text in pages.items() if name != "glossary"}
+
+
+PROSE = prose()
+
+
+def links(text: str) -> set[str]:
+    """Return the words that a text sends its readers to."""
+    roles = re.findall(r"\{term\}`([^`]+)`", text)
     names = [re.sub(r".*<(.+)>$", r"\1", role, flags=re.DOTALL) for role in roles]
     return {" ".join(name.split()).casefold() for name in names}
+
+
+@cache
+def linked() -> set[str]:
+    """Return what the pages of the book send their readers to."""
+    return links("\n".join(PROSE.values()))
 
 
 def test_words_that_pages_link_are_there():
@@ -52,6 +64,19 @@ def test_words_that_the_glossary_links_are_there():
 def test_every_word_is_linked_from_a_page(words):
     """A reader who meets a word finds the way to it: one of its synonyms is linked somewhere."""
     assert linked() & {word.casefold() for word in words}
+
+
+@pytest.mark.parametrize("page", PROSE)
+def test_a_word_that_is_set_apart_is_linked_there_or_before(page):
+    """A word in italics or bold is new, or explained: it is linked in its paragraph, or above."""
+    paragraphs = PROSE[page].split("\n\n")
+    for place, paragraph in enumerate(paragraphs):
+        told = links("\n\n".join(paragraphs[: place + 1]))
+        for _, word in re.findall(r"(?<![*\w])(\*{1,2})(\w[^*`]*)\1(?![*\w])", paragraph):
+            names = [{one.casefold() for one in words} for words in WORDS]
+            of_word = [all_ for all_ in names if word.casefold() in all_]
+            if (page, word) != ("architecture", "root"):  # the ground floor of `lib`
+                assert all(all_ & told for all_ in of_word), word
 
 
 def test_names_of_the_books_own_in_most_programs_are_explained():
