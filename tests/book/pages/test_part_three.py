@@ -472,3 +472,6 @@ def test_solutions_of_the_error_test_show_what_they_say(error_test):
     shared = error_test.ended["solution-3"]
     assert shared["measured"].iloc[-1] > 2 * shared["expected"].iloc[-1]
     assert shared["measured"].iloc[-1] > 0.5 * shared["measured"].iloc[0]
+    retold = error_test.ended["solution-4"]
+    own, other = retold["answers that change"]
+    assert own == 0 < other < retold["prompts"].iloc[1]

@@ -130,6 +130,14 @@ def test_a_guess_earns_next_to_nothing_where_the_answer_is_not_told(error_test, 
             assert max(row.values()) < 8, kind
 
 
+def test_cells_of_twice_the_volume_find_a_constant_and_no_other_mistake(error_test, shown):
+    fits, adds, one_more = shown(error_test[1], "solution-4").values()
+    effects = {"direct, %", "through, %", "total, %"}
+    assert {*fits.values()} == {*adds.values()} == {0}
+    assert len(one_more) == 6
+    assert one_more == {kind: 0 if kind in effects else 100 for kind in one_more}
+
+
 def test_an_arm_of_one_component_has_no_rule_along_it_and_the_exercise_says_so():
     assert not list(Chain([3]).compositions()) and list(Chain([2, 3]).compositions())
     cells = nbformat.read(BOOK.notebook("worlds_with_numbers"), 4).cells
