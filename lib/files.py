@@ -141,12 +141,9 @@ def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
     with reading(path):
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
-        table, header = pd.read_csv(path), pd.read_csv(path, header=None, nrows=1).iloc[0].tolist()
-        check_once("column", header)
-        # pandas turns columns without a name into an index.
-        named = isinstance(table.index, pd.RangeIndex)
-        check(named, "the first line must name every column", header)
-        return table
+        # If the first row is longer than the line of names, pandas alone would shift the names.
+        check_once("column", pd.read_csv(path, header=None, nrows=2).iloc[0])
+        return pd.read_csv(path)
 
 
 def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:

@@ -309,6 +309,8 @@ def test_a_table_that_cannot_be_read_is_refused_in_one_line(tmp_path):
         "empty.csv": b"",
         "long.csv": b"a,b\n1,2\n1,2,3\n",
         "longer.csv": b"a,b\n1,2,3\n1,2,3\n",
+        "counted.csv": b"a,b\n1,2,3\n2,2,3\n",
+        "comma.csv": b"a,b\n1,2,\n2,3,\n",
         "quote.csv": b'a,b\n"1,2\n',
         "doubled.csv": b"a,b,a\n1,2,3\n",
         "text.zip": b"PK, more or less",
