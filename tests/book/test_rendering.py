@@ -160,6 +160,18 @@ def test_the_box_says_what_colab_runs_first(tiny_book):
         ]
         assert f"me/sums/blob/{known}/notebooks/sums.ipynb" in box
     assert "olab" not in TEMPLATES.get_template("box.html").render(about, repository=None)
+    assert "<code>notebooks/sums.ipynb</code>" in box
+
+
+def test_the_box_says_where_a_notebook_from_elsewhere_is(tiny_book):
+    mine = tiny_book.root / "mine.ipynb"
+    nbformat.write(nbformat.read(tiny_book.notebook("sums"), 4), mine)
+    run = Run(mine, book=tiny_book)
+    record = {"numbers": {}, "started": "2026-11-25T01:11", "seconds": 1, "versions": {}}
+    about = {"run": run, "record": record, "made_by": "a test", "repository": {"url": "https://x"}}
+    box = TEMPLATES.get_template("box.html").render(about)
+    assert f"<code>{mine.resolve()}</code>" in box and "notebooks/mine.ipynb" not in box
+    assert "https://x" not in box, "the repository of the book does not have it"
 
 
 #: Texts as one types them; those of the second list are of no type below, or of some only.
