@@ -178,13 +178,14 @@ def test_run_makes_a_page_and_the_same_again_answers_from_it(book, capsys, monke
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == (f"the page is {page}\n", "")
     os.utime(page, (0, 0))  # older than the run, which was interrupted before its page was made
-    monkeypatch.setattr(runs, "show", lambda *_: ["it was rendered"])
+    monkeypatch.setattr(runs, "show", lambda *_: page.touch() or ["it was rendered"])
     assert main(["run", "sums", "-p", "n", "1000"]) == 1
+    assert main(["run", "sums", "-p", "n", "1000"]) == 1, "what is wrong with a page is told again"
     os.utime(page, (2**32, 2**32))  # and the clock was put back since
     monkeypatch.setattr(running, "why_stale", lambda *_: "lib changed")
     monkeypatch.setattr(running, "execute", lambda *_: [])
     assert main(["run", "sums", "-p", "n", "1000"]) == 1
-    assert capsys.readouterr().err == "error: it was rendered\n" * 2
+    assert capsys.readouterr().err == "error: it was rendered\n" * 3
 
 
 def test_a_sweep_and_a_comparison_say_where_their_page_is(book, monkeypatch, capsys):
