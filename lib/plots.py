@@ -23,7 +23,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
-from matplotlib.ticker import LogLocator
 from sklearn.isotonic import isotonic_regression
 
 from lib import ROOT
@@ -173,10 +172,11 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                     where = ("data", "axes fraction")
                     axes.annotate(label, (value, 1.03), xycoords=where, ha="center")
             draw(axes, part, place, **more)
-            if axes.get_xscale() == "log" and "xticks" not in more:
+            if (scale := axes.get_xscale()) != "linear" and "xticks" not in more:
                 # The labels of more ticks would overlap.
                 few = np.divide(*axes.get_xlim()) > 1e-3  # less than three decades
-                axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if few else (1,)))
+                most = 6 if scale == "symlog" else None
+                axes.locator_params("x", subs=(1, 3) if few else (1,), numticks=most)
                 axes.xaxis.set_major_formatter(tick_text)
                 axes.xaxis.set_minor_formatter("")
             if in_rows:  # so panels side by side have rows of the same height

@@ -218,6 +218,22 @@ def test_marks_of_a_logarithmic_axis_are_numbers_that_do_not_overlap():
     assert [one.get_text() for one in axes.get_xticklabels()] == ["few", "many"]
 
 
+def test_marks_of_an_axis_on_both_sides_of_zero_are_numbers_that_do_not_overlap():
+    table = pd.DataFrame({"n": [-12_000, 0, 12_000], "value": [0.0, 50.0, 100.0]})
+    figure = plots.lines(table, "n", "Errors", xscale="symlog")
+    marks = [one.get_text() for one in figure.axes[0].get_xticklabels()]
+    assert marks == ["−10\u202f000", "−100", "−1", "0", "1", "100", "10\u202f000"]
+    assert crowded(figure) == []
+
+
+def test_a_dollar_in_a_name_is_a_dollar_and_begins_no_formula():
+    table = pd.DataFrame({"row": ["$10_ to $20^", "a$\\frac$"], "value": [1.0, 2.0], "unit": "$^$"})
+    for draw, more in ((plots.intervals, {}), (plots.bars, {"series": ["$x$", "$_$"]})):
+        figure = draw(table.assign(panel="$\\p$", **more), "row", "From $1^ to $2^")
+        assert tick_labels(figure.axes[0]) == ["$10_ to $20^", "a$\\frac$"]
+        assert not any(text.get_parse_math() for text in places(figure))
+
+
 def test_panels_of_one_unit_share_their_scale_and_others_do_not():
     table = pd.DataFrame({"t": [0, 1] * 3, "panel": np.repeat([*"abc"], 2)})
     table = table.assign(value=[0, 1, 0, 5, 0, 1_000], unit=np.repeat(["%", "%", "dollars"], 2))
