@@ -195,7 +195,7 @@ def _execute(source: NotebookNode, folder: Path, reached: list[Any]) -> Any:
 
     papermill.log.logger.setLevel(logging.CRITICAL)  # what went wrong is in the error
     remove_left(Path(tempfile.gettempdir()) / "kernel")
-    name = {"prefix": f".partial.{os.getpid()}.", "suffix": ".kernel"}
+    name: Any = {"prefix": f".partial.{os.getpid()}.", "suffix": ".kernel"}
     with tempfile.TemporaryDirectory(**name, ignore_cleanup_errors=True) as sockets:
         settings = {"transport": "ipc", "connection_file": f"{sockets}/kernel.json"}
         # Kernels talk through files: those that start together can take each other's ports. With

@@ -125,7 +125,7 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     """
     # Samples of which the same is told have the same answers.
     told, place = np.unique(told.astype(np.int8), axis=1, return_inverse=True)
-    n = max(3, (told < 0).sum(axis=0).max())
+    n = max(3, int((told < 0).sum(axis=0).max()))
     # In world number b of a sample, the j-th noise that is not told is bit number j of b. Eight
     # worlds are the bits of one byte, so that an operation on a byte evaluates all eight at once.
     bits = np.packbits(np.arange(2**n) >> np.arange(n + 1)[:, None] & 1, axis=1).view(np.int8)

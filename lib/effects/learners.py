@@ -301,7 +301,7 @@ def _losses(trees: Matrix, size: int, target: Vector, weights: Vector) -> tuple[
     n, mean = len(trees), trees.mean(axis=0)
     apart, error = trees - mean, target - mean
     gain = trees.var(axis=0, ddof=1) * (1 / n - 1 / size)
-    return weights @ error**2, (error**2 - gain - 2 * apart * error) @ weights / n
+    return float(weights @ error**2), (error**2 - gain - 2 * apart * error) @ weights / n
 
 
 def _still_racing(racing: np.ndarray, losses: np.ndarray, left: float = 1.0) -> np.ndarray:
