@@ -302,7 +302,7 @@ def main() -> None:
         if target.suffix == ".csv":
             corrected.round(12).to_csv(beside, index=False, lineterminator="\n")
         else:
-            write_parquet(beside, [corrected])
+            write_parquet([(beside, corrected)])
     seconds = time.process_time()
     written = [
         ("corrected values", f"{len(corrected)} in {target}", True),

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import glob
 import hashlib
-import itertools
 import os
 import secrets
 import shutil
@@ -107,15 +106,24 @@ def write_text(path: AnyPath, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_parquet(path: Path, frames: Iterable[pd.DataFrame], compression: str = "snappy") -> None:
-    """Write frames with the same columns to a Parquet file, one at a time from a generator."""
-    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
-    for first in tables:  # a column of text has no type before there is a row
-        if first.num_rows:
-            break
-    with pq.ParquetWriter(path, first.schema, compression=compression) as writer:
-        for table in filter(len, itertools.chain([first], tables)):
-            writer.write_table(table)
+def write_parquet(frames: Iterable[tuple[Path, pd.DataFrame]], compression: str = "snappy") -> None:
+    """Write frames to the Parquet files at their paths, one at a time from a generator."""
+    writers, schemas = dict[Path, pq.ParquetWriter](), dict[Path, pa.Schema]()
+    with contextlib.ExitStack() as files:
+
+        def writer(path: Path) -> pq.ParquetWriter:
+            if path not in writers:
+                made = pq.ParquetWriter(path, schemas[path], compression=compression)
+                writers[path] = files.enter_context(made)
+            return writers[path]
+
+        for path, frame in frames:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            schemas[path] = table.schema
+            if table.num_rows:  # a column of text has no type before there is a row
+                writer(path).write_table(table)
+        for path in schemas:
+            writer(path)
 
 
 @contextlib.contextmanager

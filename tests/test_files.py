@@ -231,7 +231,7 @@ def test_frames_become_one_table_and_are_drawn_one_at_a_time(tmp_path):
             alive.append(t)
             yield pd.DataFrame({"t": [t, t], "level": pd.Categorical(["a", "b"])})
 
-    write_parquet(tmp_path / "table.parquet", frames(), compression="zstd")
+    write_parquet(((tmp_path / "table.parquet", one) for one in frames()), compression="zstd")
     assert alive == [0, 1, 2]
     pd.testing.assert_frame_equal(
         pd.read_parquet(tmp_path / "table.parquet"), pd.concat(frames(), ignore_index=True)
@@ -239,6 +239,14 @@ def test_frames_become_one_table_and_are_drawn_one_at_a_time(tmp_path):
     metadata = pq.read_metadata(tmp_path / "table.parquet")
     assert metadata.num_row_groups == 3
     assert metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_each_frame_is_added_to_its_own_file_and_text_may_come_late(tmp_path):
+    text, none = pd.DataFrame({"text": ["a", "b"]}), pd.DataFrame({"text": []}, dtype=object)
+    one, other, empty = (tmp_path / f"{name}.parquet" for name in ("one", "other", "empty"))
+    write_parquet([(one, none), (other, text), (empty, none), (one, text), (other, text[:1])])
+    found = {path: pd.read_parquet(path)["text"].tolist() for path in (one, other, empty)}
+    assert found == {one: ["a", "b"], other: ["a", "b", "a"], empty: []}
 
 
 def test_a_lock_is_held_by_one(tmp_path):

@@ -374,11 +374,11 @@ class Tasks:
         with atomic_write(folder, files) as beside:
             size = BLOCK // max(task.n_samples for task in self.tasks) or 1
             blocks = [self.tasks[low : low + size] for low in range(0, len(self.tasks), size)]
-            for name, of_task in TABLES.items():
-                # Copies of tasks and stories: what is computed from them is freed with them.
-                copies = ([replace(one, story=replace(one.story)) for one in b] for b in blocks)
-                frames = (_numbered(some, of_task) for some in copies)
-                write_parquet(beside / f"{name}.parquet", frames, compression="zstd")
+            # Copies of tasks and stories: what is computed from them is freed with them.
+            copies = ([replace(one, story=replace(one.story)) for one in b] for b in blocks)
+            named = [(beside / f"{name}.parquet", of_task) for name, of_task in TABLES.items()]
+            frames = ((path, _numbered(some, table)) for some in copies for path, table in named)
+            write_parquet(frames, compression="zstd")
         return Path(folder)
 
 

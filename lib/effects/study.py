@@ -225,8 +225,8 @@ class Study:
     def to_parquet(self, folder: AnyPath) -> Path:
         """Write :meth:`tables` to a folder, a file each, all or none, and return its path."""
         with atomic_write(folder, [f"{name}.parquet" for name in FILES.values()]) as beside:
-            for name, table in self.tables().items():
-                write_parquet(beside / f"{name}.parquet", [table])
+            named = self.tables().items()
+            write_parquet((beside / f"{name}.parquet", table) for name, table in named)
         return Path(folder)
 
     def _adjustment_set(self) -> list[str]:

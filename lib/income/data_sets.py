@@ -42,7 +42,7 @@ def write_cate(folder: Path, name: str, simulator: Simulator, **changed: Any) ->
         plain = frame.set_axis(frame.columns.astype(str), axis=1).rename_axis("subject")
         # Text, because not every reader of Parquet knows categories.
         plain = plain.reset_index().astype(dict.fromkeys(plain.select_dtypes("category"), str))
-        write_parquet(folder / f"{table}.parquet", [plain], compression="zstd")
+        write_parquet([(folder / f"{table}.parquet", plain)], compression="zstd")
     about = DESCRIPTION["about"].format(_FILE["differences"][name], **study.drawn)
     return {**DESCRIPTION, "name": name, "about": about}
 

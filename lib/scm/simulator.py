@@ -201,7 +201,7 @@ class Simulator(BaseEstimator):
     def to_parquet(self, path: AnyPath, *drawn: Any, **options: Any) -> Path:
         """Stream :meth:`blocks`, with its parameters, to a Parquet file in constant memory."""
         with atomic_write(path) as beside:
-            write_parquet(beside, self.blocks(*drawn, **options))
+            write_parquet((beside, block) for block in self.blocks(*drawn, **options))
         return Path(path)
 
     def probabilities(self, variable: str, world: pd.DataFrame, t: int) -> pd.DataFrame:
