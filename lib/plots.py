@@ -178,7 +178,8 @@ def shape(draw: Callable[..., None]) -> Callable[..., Figure]:
                 most = 6 if scale == "symlog" else None
                 axes.locator_params("x", subs=(1, 3) if few else (1,), numticks=most)
                 axes.xaxis.set_major_formatter(tick_text)
-            axes.xaxis.set_minor_formatter("")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_minor_formatter("")  # else, a log axis of less than a decade has labels
             if in_rows:  # so panels side by side have rows of the same height
                 axes.set_ylim(max(map(len, names[i - i % columns :][:columns])) - 0.4, -0.6)
             axes.set_title(textwrap.fill(str(name), math.ceil(52 / columns)))
@@ -295,7 +296,6 @@ def lines(
         axes.locator_params(axis="x", nbins=9, integer=True)
     axes.set(**axis)
     axes.yaxis.set_major_formatter(tick_text)
-    axes.yaxis.set_minor_formatter("")  # else, a log axis of less than a decade has minor labels
 
 
 @shape

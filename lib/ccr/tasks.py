@@ -376,8 +376,8 @@ class Tasks:
             blocks = [self.tasks[low : low + size] for low in range(0, len(self.tasks), size)]
             # Copies of tasks and stories: what is computed from them is freed with them.
             copies = ([replace(one, story=replace(one.story)) for one in b] for b in blocks)
-            named = [(beside / f"{name}.parquet", of_task) for name, of_task in TABLES.items()]
-            frames = ((path, _numbered(some, table)) for some in copies for path, table in named)
+            to = [(beside / f"{name}.parquet", of_task) for name, of_task in TABLES.items()]
+            frames = ((path, _numbered(some, of_task)) for some in copies for path, of_task in to)
             write_parquet(frames, compression="zstd")
         return Path(folder)
 

@@ -24,6 +24,7 @@ def test_words_are_in_the_order_of_the_alphabet():
     assert len(every) == len(set(every))
 
 
+@cache
 def prose() -> dict[str, str]:
     """Return the text of each page by its name, without the glossary itself."""
     pages = {path.stem: path.read_text("utf-8") for path in (ROOT / "book").glob("*.md")}
@@ -32,9 +33,6 @@ def prose() -> dict[str, str]:
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
         pages[path.stem] = "\n\n".join(texts)
     return {name: text for name, text in pages.items() if name != "glossary"}
-
-
-PROSE = prose()
 
 
 def links(text: str) -> set[str]:
@@ -47,7 +45,7 @@ def links(text: str) -> set[str]:
 @cache
 def linked() -> set[str]:
     """Return what the pages of the book send their readers to."""
-    return links("\n".join(PROSE.values()))
+    return links("\n".join(prose().values()))
 
 
 def test_words_that_pages_link_are_there():
@@ -66,17 +64,19 @@ def test_every_word_is_linked_from_a_page(words):
     assert linked() & {word.casefold() for word in words}
 
 
-@pytest.mark.parametrize("page", PROSE)
+@pytest.mark.parametrize("page", prose())
 def test_a_word_that_is_set_apart_is_linked_there_or_before(page):
     """A word in italics or bold is new, or explained: it is linked in its paragraph, or above."""
-    paragraphs = PROSE[page].split("\n\n")
-    for place, paragraph in enumerate(paragraphs):
-        told = links("\n\n".join(paragraphs[: place + 1]))
+    alike = {
+        one.casefold(): {each.casefold() for each in words} for words in WORDS for one in words
+    }
+    told = set()
+    for paragraph in prose()[page].split("\n\n"):
+        told |= links(paragraph)
         for _, word in re.findall(r"(?<![*\w])(\*{1,2})(\w[^*`]*)\1(?![*\w])", paragraph):
-            names = [{one.casefold() for one in words} for words in WORDS]
-            of_word = [all_ for all_ in names if word.casefold() in all_]
-            if (page, word) != ("architecture", "root"):  # the ground floor of `lib`
-                assert all(all_ & told for all_ in of_word), word
+            known = alike.get(word.casefold())
+            if known and (page, word) != ("architecture", "root"):  # the ground floor of `lib`
+                assert known & told, word
 
 
 def test_names_of_the_books_own_in_most_programs_are_explained():
