@@ -157,7 +157,7 @@ def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
 def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
     """Read a YAML file by the safe loader, and refuse a key that occurs twice in one mapping.
 
-    If `known` names sections (keys of the top level), a double key elsewhere is only a warning.
+    It is only a warning if it says the same, or in a section (a top-level key) that is not `known`.
     """
     path = Path(path)
     with reading(path):
@@ -169,24 +169,31 @@ def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
         # Before the content is constructed, which writes merged keys into the nodes.
         sections = [key for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
         content = None if root is None else loader.construct_document(root)
-    for key in loader.doubled:
+    for key, same in loader.doubled:
         found = f"{path.name}, line {key.start_mark.line + 1}: the key {key.value!r} occurs twice"
         above = [one.value for one in sections if one.start_mark.index <= key.start_mark.index]
-        if known is None or not above or above[-1] in known:
-            raise InputError(found)
-        warnings.warn(f"{found}, in a section that is not used here", stacklevel=2)
+        used = known is None or not above or above[-1] in known
+        if used and not same:
+            raise InputError(f"{found}, and says two things")
+        why = "with the same content" if used else "in a section that is not used here"
+        warnings.warn(f"{found}, {why}", stacklevel=2)
     return content
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that notes in `doubled` each key that occurs twice in its mapping."""
+    """A safe loader that notes in `doubled` each key that occurs twice, and if it says the same."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
         # A mapping may have several merge keys (<<), and the keys that they bring do not count.
-        keys = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        names = [(key.tag, str(key.value)) for key in keys]
-        self.doubled += [key for i, key in enumerate(keys) if names[i] in names[:i]]
+        said = dict[tuple[str, str], yaml.Node]()
+        for key, value in node.value:
+            if key.tag != "tag:yaml.org,2002:merge":
+                name = (key.tag, str(key.value))
+                if name in said:
+                    same = yaml.serialize(said[name]) == yaml.serialize(value)
+                    self.doubled.append((key, same))
+                said[name] = value
         return node
 
 

@@ -291,16 +291,29 @@ def test_what_a_merge_brings_does_not_stand_twice(tmp_path):
 
 
 def test_a_key_that_stands_twice_is_warned_of_in_its_own_section_alone(tmp_path):
-    text = "figures:\n  - {size: 1, size: 2}\nvariables: {age: {}, age: {}}\n"
+    text = "figures:\n  - {size: 1, size: 2}\nvariables: {age: {}, age: {a: 1}}\n"
     (tmp_path / "model.yml").write_text(text)
     with (
         pytest.warns(UserWarning, match="line 2: the key 'size' occurs twice, in a section"),
         pytest.raises(InputError, match="line 3: the key 'age' occurs twice"),
     ):
         read_yaml(tmp_path / "model.yml", known=["variables"])
-    (tmp_path / "model.yml").write_text("variables: {}\nfigures: {}\nvariables: {}\n")
+    (tmp_path / "model.yml").write_text("variables: {}\nfigures: {}\nvariables: {a: 1}\n")
     with pytest.raises(InputError, match="line 3: the key 'variables' occurs twice"):
         read_yaml(tmp_path / "model.yml", known=["variables"])
+
+
+@pytest.mark.parametrize("second", ["{C: [1, 2]}", "{C: [1, 2], weighted: True}", "{C: [2, 1]}"])
+def test_a_key_that_says_the_same_twice_is_only_warned_of(tmp_path, second):
+    first = "{C: [1, 2]}"
+    (tmp_path / "grid.yml").write_text(f"estimators:\n  lr: {first}\n  lr: {second}\n")
+    found = "grid.yml, line 3: the key 'lr' occurs twice"
+    if second == first:
+        with pytest.warns(UserWarning, match=f"{found}, with the same content"):
+            assert read_yaml(tmp_path / "grid.yml") == {"estimators": {"lr": {"C": [1, 2]}}}
+    else:
+        with pytest.raises(InputError, match=f"{found}, and says two things"):
+            read_yaml(tmp_path / "grid.yml")
 
 
 def test_a_table_that_cannot_be_read_is_refused_in_one_line(tmp_path):

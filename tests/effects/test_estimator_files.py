@@ -254,7 +254,7 @@ def test_the_authors_names_of_outcome_treatment_and_effect(tmp_path):
 
 
 def test_a_key_that_stands_twice_where_it_means_something_is_refused(tmp_path):
-    text = "estimators: {m: {estimator: MatchingEstimator}, m: {estimator: MatchingEstimator}}"
+    text = "estimators: {m: {estimator: MatchingEstimator}, m: {estimator: S-learner}}"
     (tmp_path / "twice.yml").write_text(text)
     with pytest.raises(InputError, match="'m' occurs twice"):
         read_estimators(tmp_path / "twice.yml")
