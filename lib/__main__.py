@@ -233,7 +233,7 @@ def record(edition: str, only_check: bool) -> list[str]:
     """Keep the tables that an edition's executed pages have marked, for other pages to show.
 
     The tables go to data/recorded, as CSV, with a run record for each page. The command says for
-    each table whether it is the same as the one kept before, to six digits of every number. A page
+    each table whether it is the same as the one kept before, each number to 1 in 100 000. A page
     that is not up to date is named, and the tables kept from it stay. Nothing is kept from a page
     that runs with its notebook's own defaults.
     """

@@ -24,7 +24,7 @@ from lib.tables import number_text, only_counts, typeset
 #: One folder per edition, and in it one per page, with its tables and their record `run.json`.
 RECORDED = ROOT / "data" / "recorded"
 
-#: Every number is kept with six significant digits, and two runs are compared by these.
+#: Every number is kept with six significant digits.
 NUMBER = "%.6g"
 
 

@@ -308,6 +308,25 @@ def test_the_command_says_what_is_the_same_and_fails_where_something_is_not(
     assert main(["record", "pocket"]) == 2
 
 
+def test_a_sixth_digit_may_be_rounded_to_either_side(kept):
+    path = kept.recorded / "paper/big/shares.csv"
+    made = path.read_text()
+    for changed, same in {
+        "x,10,0.333334,None": True,
+        "x,10,0.333343,None": False,
+        "x,10,-0.333333,None": False,
+        "x,10,,None": False,
+        "x,10,0.333333,none": False,
+        "x,10.00001,0.333333,None": True,
+        "x,11,0.333333,None": False,
+        "": False,
+    }.items():
+        path.write_text(made.replace("x,10,0.333333,None", changed))
+        differences, problems = keep("paper", write=False, book=kept)
+        told = f"kept {changed!r}, found 'x,10,0.333333,None'"
+        assert (differences, problems) == ({"big/shares": None if same else told}, [])
+
+
 KEPT = sorted((ROOT / "data" / "recorded").glob("*/*/*.csv"))
 
 
