@@ -108,6 +108,7 @@ class Run:
 
     def __post_init__(self, as_text: bool) -> None:
         self.notebook = self.notebook.resolve()
+        self.of_book = self.notebook.parent == self.book.notebooks.resolve()
         self.parameters = read_parameters(read_notebook(self.notebook)[1].source)
         self.values = checked(self.parameters, self.values, as_text)
         if self.output == Path():
@@ -125,15 +126,14 @@ class Run:
     @property
     def source(self) -> str:
         """The notebook as a command names it: by its name or, from elsewhere, by its path."""
-        known = self.notebook.parent == self.book.notebooks.resolve()
-        return self.notebook.stem if known else str(self.notebook)
+        return self.notebook.stem if self.of_book else str(self.notebook)
 
     @property
     def called(self) -> str:
         """The notebook as run folders name it; from elsewhere, its own folder tells it apart."""
         folder, stem = self.notebook.parent, self.notebook.stem
         apart = sha256(os.fsencode(folder))[:8]
-        return stem if self.source == stem else f"{stem}-in-{folder.name}-{apart}"
+        return stem if self.of_book else f"{stem}-in-{folder.name}-{apart}"
 
     @property
     def changes(self) -> dict[str, str]:
