@@ -60,10 +60,6 @@ TEMPLATES = jinja2.Environment(
 )
 TEMPLATES.filters |= {"source": as_source, "number": lambda one: Number(**one)}
 TEMPLATES.filters |= {"code": code, "fenced": fenced, "shell": shlex.join}
-# The parameters in `python -m lib run NOTEBOOK -p name text …`, whose texts may hold any sign.
-TEMPLATES.filters["typed"] = lambda command: [
-    shlex.join(pair) for pair in zip(*(shlex.split(command)[at::3] for at in (6, 7)), strict=True)
-]
 TEMPLATES.globals |= {"number_text": number_text, "typeset": typeset}
 
 #: Tag of a folded cell → the label that is shown on it.

@@ -150,6 +150,7 @@ def run_page(run: Run) -> dict[str, Any]:
     record: dict[str, Any] = {
         "notebook": run.notebook.stem,
         "parameters": run.values,
+        "changes": run.changes,
         "status": "complete",
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": run.command,

@@ -402,7 +402,7 @@ def test_the_latest_run_stands_first(book):
 
 def test_a_text_is_one_parameter_in_the_list_whatever_it_holds(book):
     words = {"n": 4, "title": "a -p b"}
-    run = {"command": Run(book.notebook("sums"), values=words, book=book).command}
+    run = {"changes": Run(book.notebook("sums"), values=words, book=book).changes}
     run |= {
         "notebook": "sums",
         "started": "2026-11-23T09:00",
