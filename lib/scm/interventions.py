@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check, check_count, check_known, is_count, one_of, told
+from lib.errors import InputError, check, check_count, check_known, is_count, told
 from lib.noise import uniforms
 from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, columns_of
 
@@ -128,19 +128,15 @@ class World:
         terms = 1 if levels is None else len(levels.categories)
         noise = self.noise(f"{variable}, set by a policy", step, rows, terms)
         place = f"the rule for {variable!r} at step {step}"
-        with told(place):
-            try:
-                if isinstance(action, StochasticPolicy):
-                    codes = self.coupling(action(today, past, levels), noise)
-                    return pd.Categorical.from_codes(codes, dtype=levels)
-                taken = inspect.signature(action).parameters.values()
-                # An argument with a default was bound where the rule was written, as in a loop.
-                takes_noise = sum(each.default is each.empty for each in taken) == 3
-                given = action(today, past, *([noise[0]] if takes_noise else []))
-            except KeyError as error:
-                known = one_of([*now, *(f"{name} (previous)" for name in before)], limit=50)
-                reads = f"{place} reads {error.args[0]!r}, which is not yet known"
-                raise InputError(f"{reads}: {known}") from error
+        known = ", ".join([*now, *(f"{name} (previous)" for name in before)])
+        with told(f"{place}, which may read {known}"):
+            if isinstance(action, StochasticPolicy):
+                codes = self.coupling(action(today, past, levels), noise)
+                return pd.Categorical.from_codes(codes, dtype=levels)
+            taken = inspect.signature(action).parameters.values()
+            # An argument with a default was bound where the rule was written, as in a loop.
+            takes_noise = sum(each.default is each.empty for each in taken) == 3
+            given = action(today, past, *([noise[0]] if takes_noise else []))
         given = _matched(given, index)
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
 
