@@ -107,9 +107,7 @@ class Bootstrap(BaseEstimator):
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit the estimator to all subjects, and to every resample."""
         rule = "an estimator with true propensities states its own error and cannot be bootstrapped"
-        check(
-            "probabilities" not in self.estimator.get_params(), rule, type(self.estimator).__name__
-        )
+        check("probabilities" not in self.estimator.get_params(), rule, self.estimator)
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         self.__dict__.update({k: getattr(fitted, k) for k in self.SHARED if hasattr(fitted, k)})
