@@ -180,7 +180,7 @@ class Study:
             rule, shape = "truth must have one effect per test subject", np.shape(effects)
             check(shape == (len(control),), f"{rule}, {len(control):,}", shape)
             if isinstance(effects, pd.Series):
-                _check_order(rule, effects.index, control.index)
+                check_subjects("truth", effects, control)
             effects = np.asarray(effects, dtype=float)
             check_finite("true effects", effects)
         if self.test_probabilities is not None:
@@ -189,12 +189,10 @@ class Study:
         parts = [table[names].astype(object) for table in (rows, control, treated)]
         if not parts[1].equals(parts[2]):
             _check_same_subjects(*parts[1:])
-        _check_order("treated must have the rows of control", treated.index, control.index)
         both, declared = pd.concat(parts[:2], ignore_index=True), rows.dtypes == "category"
         encoded = [_encoded(both[k], len(rows), declared[k], self.impute) for k in names]
         covariates, absent = pd.concat(encoded, axis=1), both.isna().sum()
-        twice = covariates.columns[covariates.columns.duplicated()].tolist()
-        check(not twice, "encoded covariates must have different names", twice)
+        check_once("name of an encoded covariate", covariates)
         arm = (rows[self.treatment] == self.arms[1]).to_numpy(dtype=float)
         seen, tested = covariates[: len(rows)], covariates[len(rows) :].reset_index(drop=True)
         outcomes = rows[self.outcome].to_numpy(dtype=float)
@@ -314,10 +312,12 @@ def varies(numbers: Vector) -> bool:
     return bool(np.ptp(numbers) > 1e-14 * np.abs(numbers).max())
 
 
-def check_subjects(name: str, table: pd.DataFrame, others: pd.DataFrame) -> None:
-    """Refuse rows of other subjects, or in another order, if both tables name their subjects."""
+def check_subjects(name: str, table: pd.DataFrame | pd.Series, others: pd.DataFrame) -> None:
+    """Refuse rows of other subjects, or in another order, if indices or columns name them."""
+    rule = f"{name} must have a row for every subject, in the order of the subjects"
+    moved = not table.index.equals(others.index) and {*table.index} == {*others.index}
+    check(not moved, rule, table.index[:3].tolist())
     if "subject" in table and "subject" in others:
-        rule = f"{name} must have a row for every subject, in the order of the subjects"
         numbers = table["subject"].tolist()
         check(numbers == others["subject"].tolist(), rule, numbers[:3])
 
@@ -326,21 +326,15 @@ def _probabilities(
     which: str, table: pd.DataFrame, arms: tuple[str, str], whose: pd.DataFrame
 ) -> Matrix:
     check_names(f"{which} column", arms, table)
-    rule = f"{which} must have one row per subject"
-    check(len(table) == len(whose), f"{rule}, {len(whose):,}", len(table))
+    rule = f"{which} must have one row per subject, {len(whose):,}"
+    check(len(table) == len(whose), rule, len(table))
     check_subjects(which, table, whose)
-    _check_order(rule, table.index, whose.index)
     both: Matrix = table[list(arms)].to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
     check(not wrong, f"{which} must lie between 0 and 1", wrong[:3])
     above = both[both.sum(axis=1) > 1.015].tolist()  # two rounded to per cent may sum to 1.01
     check(not above, f"{which} of both arms must sum to at most 1", above[:3])
     return both
-
-
-def _check_order(rule: str, rows: pd.Index, subjects: pd.Index) -> None:
-    moved = not rows.equals(subjects) and {*rows} == {*subjects}  # else, by position
-    check(not moved, f"{rule}, in the order of the subjects", rows[:3].tolist())
 
 
 def tempered(probabilities: pd.DataFrame, power: float) -> pd.DataFrame:

@@ -240,12 +240,15 @@ def test_one_covariate_that_differs_between_the_arms_is_a_warning(tables):
 
 def test_a_few_rows_in_another_order_are_refused(tables):
     seen, control, treated = tables
+    moved = treated.loc[[2, 1, 0, 3]]
+    with pytest.raises(InputError, match=r"in the order of the subjects: found \[2, 1, 0\]"):
+        read((seen, control, moved))
     with pytest.raises(InputError, match="in the same order: 2 rows differ in 'age'"):
-        read((seen, control, treated.loc[[2, 1, 0, 3]]))
+        read((seen, control, moved.reset_index(drop=True)))
     third = {"adjustment": ["age", "sex", "town"]}
-    seen, control, treated = (table.assign(town="Lund") for table in (seen, control, treated))
+    seen, control = (table.assign(town="Lund") for table in (seen, control))
     with pytest.raises(InputError, match="in the same order"):
-        read((seen, control, treated.loc[[2, 1, 0, 3]]), **third)
+        read((seen, control, moved.assign(town="Lund").reset_index(drop=True)), **third)
 
 
 def test_a_column_of_groups_that_is_not_there_is_silent_only_if_nobody_asked(tables):
@@ -327,9 +330,8 @@ def test_test_subjects_are_encoded_once(tables, monkeypatch):
 
 def test_two_covariates_with_one_name_when_encoded_are_refused(tables):
     tables = [table.assign(**{"sex = F": 1.0}) for table in tables]
-    with pytest.raises(
-        InputError, match=r"encoded covariates must have different names: found \['sex = F'\]"
-    ):
+    message = "each name of an encoded covariate may be given only once: found 'sex = F'"
+    with pytest.raises(InputError, match=message):
         read(tables, adjustment=["sex", "sex = F"])
 
 
@@ -540,7 +542,7 @@ def test_pairs_in_another_order_are_refused_if_their_rows_have_names():
     control = pd.DataFrame({"x": [1.0, 1, 2, 2], "y": [1.0, 5, 2, 7]}, list("pqrs"))
     treated = control.assign(y=control["y"] + 1).loc[list("qpsr")]
     asked = {"adjustment": ["x"], "treatment": "drug", "arms": ("a", "b"), "outcome": "y"}
-    with pytest.raises(InputError, match="treated must have the rows of control, in the order"):
+    with pytest.raises(InputError, match="treated must have a row for every subject, in the order"):
         read_study(seen, control, treated, **asked)
     again = read_study(seen, control, treated.loc[list("pqrs")], **asked)
     assert again.difference.tolist() == [1, 1, 1, 1]
