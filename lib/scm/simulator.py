@@ -100,8 +100,6 @@ class Simulator(BaseEstimator):
         self.recipe_ = None  # to be set by a caller that knows all inputs of this fit
 
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
-            if mechanism.fitted_to is not None:
-                check_known("column of the table", mechanism.variable, table)
             parents = self._observed(mechanism, causes, columns)
             values = columns.get(mechanism.variable)
             with told(f"variable {mechanism.variable!r}: {type(mechanism).__name__}"):

@@ -466,11 +466,11 @@ def test_whole_numbers_of_numpy_are_whole_numbers(town):
         ),
         (
             lambda t: t.drop(columns="pay"),
-            "column of the table 'pay' is unknown: expected one of age, sex",
+            "'pay': LinearGaussianSampler must be fitted to numbers, found no such column",
         ),
         (
             lambda t: t.drop(columns="sex"),
-            "column of the table 'sex' is unknown: expected one of age, job",
+            "'sex': MultinomialVariable must be fitted to levels, found no such column",
         ),
         (
             lambda t: t.assign(job=pd.Categorical(t["job"], ["clerk", "cook", "king", "nurse"])),
