@@ -23,7 +23,8 @@ import pandas as pd
 from measuring import Finding, finish, missed_by, named, peak
 
 from lib.effects import benchmark, benchmarks, estimate, evaluate, labels, over_studies, read_study
-from lib.effects.intervals import COVERAGE, NORMAL, lotteries
+from lib.effects.estimator_files import COVERAGE
+from lib.effects.intervals import NORMAL, lotteries
 from lib.effects.longitudinal import ENTRANTS, marked
 from lib.effects.study import ADJUSTMENT_SETS, ARMS
 from lib.effects.summaries import in_words

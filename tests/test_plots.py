@@ -18,11 +18,9 @@ from matplotlib.container import BarContainer, ErrorbarContainer
 from lib import plots
 from lib.adult import EDUCATION_LEVELS, load_adult
 from lib.ccr.theme import themes
-from lib.effects.estimator_files import labels
-from lib.effects.intervals import COVERAGE
+from lib.effects.estimator_files import COVERAGE, STRESS_GRIDS, labels
 from lib.errors import InputError
 from lib.income import mechanisms
-from lib.income.stress import STRESS_GRIDS
 
 
 @pytest.fixture(scope="module")

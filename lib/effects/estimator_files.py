@@ -35,8 +35,12 @@ from lib.files import AnyPath, read_yaml
 Options: TypeAlias = dict[str, Any]
 Grids: TypeAlias = AnyPath | Options
 
-#: The file of the paper's estimators and those added since.
+#: The file of the paper's estimators and those added since; of estimators that state intervals, of
+#: candidates to choose among, and of several families, all three with fixed settings.
 GRIDS = ROOT / "data" / "estimators" / "income_scm.yml"
+COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
+CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
+STRESS_GRIDS = ROOT / "data" / "estimators" / "stress.yml"
 
 #: The paper's eleven, in the order of its Table 2.
 PAPER = (

@@ -21,13 +21,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
-from lib import ROOT
 from lib.effects.learners import Learner, fold_of
 from lib.effects.study import Matrix, Study, Vector, tempered
 from lib.errors import check, needed
-
-#: Estimators that state intervals, with fixed settings.
-COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
 
 #: Models whose coefficients solve the equations of :func:`influence`.
 LINEAR = (Ridge, LinearRegression, LogisticRegression)

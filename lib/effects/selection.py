@@ -18,18 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lib import ROOT
 from lib.cache import cached
-from lib.effects.estimator_files import read_estimators
+from lib.effects.estimator_files import CANDIDATES, read_estimators
 from lib.effects.estimators import HIGHEST, LOWEST
 from lib.effects.learners import Learner, learner, out_of_fold
 from lib.effects.metrics import compare, t_interval
 from lib.effects.study import Matrix, Study, Vector
 from lib.errors import check, needed
 from lib.workers import one_thread
-
-#: The candidates of the book.
-CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
 
 
 class Nuisances(NamedTuple):

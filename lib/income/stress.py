@@ -18,10 +18,9 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
-from lib import ROOT
 from lib.effects.estimands import average_effects
 from lib.effects.estimates import estimate
-from lib.effects.estimator_files import read_estimators
+from lib.effects.estimator_files import STRESS_GRIDS, read_estimators
 from lib.effects.metrics import t_interval
 from lib.effects.study import MINIMAL_ADJUSTMENT, TrueEffects, Vector, tempered
 from lib.errors import InputError, check, check_known, check_once, is_count, is_number, needed
@@ -30,9 +29,6 @@ from lib.income.study import TREATED_STEP, DrawnStudy
 from lib.noise import uniforms
 from lib.scm.interventions import StochasticPolicy
 from lib.tables import number_text
-
-#: Estimators of several families, with fixed settings.
-STRESS_GRIDS = ROOT / "data" / "estimators" / "stress.yml"
 
 #: One standard deviation more multiplies the odds of being hidden or lost by e², about 7.
 SLOPE = 2.0

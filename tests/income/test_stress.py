@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logit
 
 from lib.effects import estimate
-from lib.effects.estimator_files import read_estimators
+from lib.effects.estimator_files import STRESS_GRIDS, read_estimators
 from lib.effects.estimators import TLearner
 from lib.effects.study import FULL_ADJUSTMENT, MINIMAL_ADJUSTMENT, TrueEffects
 from lib.errors import InputError
@@ -225,7 +225,7 @@ def test_an_estimator_is_marked_by_the_average_that_it_is_of(studies):
         weights = hard.test_probabilities[list(hard.arms)].sum(axis=1)
         truth = {"t-ridge": hard.effects.mean()}
         truth["ipww-lr"] = np.average(hard.effects, weights=weights)
-        made = read_estimators(stress.STRESS_GRIDS, estimators, scored=False)
+        made = read_estimators(STRESS_GRIDS, estimators, scored=False)
         for name, one in estimate(hard, made, progress=False).items():
             assert found[power, name] == pytest.approx(one.ate - truth[name])
         apart[power] = abs(truth["ipww-lr"] - truth["t-ridge"])
