@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lib.errors import InputError, check, check_count, check_known, is_count, told
+from lib.errors import InputError, check, check_count, check_known, check_names, is_count, told
 from lib.noise import uniforms
 from lib.scm.mechanisms import COUPLINGS, Column, Levels, State, as_column, columns_of
 
@@ -152,8 +152,7 @@ class World:
             if isinstance(action.probabilities, Mapping):
                 as_column(list(action.probabilities), levels, place)
         elif isinstance(action, pd.DataFrame):
-            for column in ("subject", "t", variable):
-                check_known(f"{place}: column", column, action)
+            check_names(f"{place}: column", ("subject", "t", variable), action)
             action = action.loc[action["t"] == step].set_index("subject")[variable]
         if isinstance(action, pd.Series):
             absent = np.setdiff1d(self.subjects, action.index)

@@ -100,8 +100,7 @@ def columns_of(
     frame: pd.DataFrame, kinds: Mapping[str, Levels], place: str, n: int | None = None
 ) -> dict[str, Column]:
     """Return the columns of a frame that `kinds` names, each converted to its kind."""
-    if missing := [name for name in kinds if name not in frame]:
-        raise InputError(f"{place} {missing[0]!r} is missing")
+    check_names(place, kinds, frame, limit=50)
     return {name: as_column(frame[name], kinds[name], f"{place} {name!r}", n) for name in kinds}
 
 

@@ -127,8 +127,6 @@ class Simulator(BaseEstimator):
         return self.recipe_, self.coupling, repr(now), [type(one) for one in now]
 
     def _kind(self, name: str, series: pd.Series) -> Levels:
-        if missing := int(series.isna().sum()):
-            raise InputError(f"the table's column {name!r} has {missing:,} missing values")
         # Numbers may stand for categories; the mechanism decides which they are.
         of_levels = isinstance(self.specification.initial(name), CategoricalMechanism)
         number = pd.api.types.is_numeric_dtype(series) and not of_levels

@@ -305,10 +305,10 @@ def test_probabilities_need_the_causes(town):
     world = town.sample(n=3, horizon=2)
     with pytest.raises(InputError, match="must have every subject at step 1 and the one before"):
         town.probabilities("job", world[world["t"] == 1], 1)
-    with pytest.raises(InputError, match="the world: column 'sex' is missing"):
+    with pytest.raises(InputError, match="the world: column 'sex' is unknown: expected one of"):
         town.probabilities("job", world.drop(columns="sex"), 1)
     for place in ("subject", "t"):
-        with pytest.raises(InputError, match=f"the world: column '{place}' is missing"):
+        with pytest.raises(InputError, match=f"the world: column '{place}' is unknown"):
             town.probabilities("job", world.drop(columns=place), 1)
 
 
@@ -452,8 +452,14 @@ def test_whole_numbers_of_numpy_are_whole_numbers(town):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda t: t.assign(age=t["age"].where(t.index > 2)), "column 'age' has 3 missing values"),
-        (lambda t: t.assign(sex=t["sex"].where(t.index > 0)), "column 'sex' has 1 missing values"),
+        (
+            lambda t: t.assign(age=t["age"].where(t.index > 2)),
+            "column 'age': finite numbers are needed: found nan",
+        ),
+        (
+            lambda t: t.assign(sex=t["sex"].where(t.index > 0)),
+            "column 'sex': level nan is unknown: expected one of F, M",
+        ),
         (lambda t: t.assign(age=np.inf), "column 'age': finite numbers are needed: found inf"),
         (lambda t: t.head(0), "the table must have rows: found 0"),
         (
@@ -642,7 +648,11 @@ def test_an_unfitted_simulator_says_so(town_specification, town_table):
             {},
             "start must hold one step, below the horizon of 3: found [0, 1]",
         ),
-        (lambda s: s.drop(columns="job"), {}, "start: column 'job' is missing"),
+        (
+            lambda s: s.drop(columns="job"),
+            {},
+            "start: column 'job' is unknown: expected one of subject, t, age",
+        ),
         (
             lambda s: s.assign(job="king"),
             {},
