@@ -23,7 +23,7 @@ from lib.effects.estimator_files import GRIDS, PAPER, Grids, read_estimators
 from lib.effects.intervals import NORMAL
 from lib.effects.metrics import evaluate
 from lib.effects.study import Matrix, Study, Table, Vector, read_study
-from lib.errors import InputError, check, check_count, check_known, check_names, told
+from lib.errors import InputError, check, check_count, check_known, check_names, needed, told
 from lib.workers import in_order, one_thread
 
 #: Name → an estimator of the book, of another library, or of your own; or names alone.
@@ -212,9 +212,8 @@ def _ready(name: str, estimator: Any, study: Study) -> Any:
     check(not study.missing or takes(), rule, study.missing)
     if "probabilities" not in getattr(estimator, "get_params", dict)():
         return estimator
-    if study.arm_probability is None:
-        raise InputError(f"estimator {name!r} needs the true propensities: give `probabilities`")
-    return copy.copy(estimator).set_params(probabilities=study.arm_probability)
+    known = needed(f"`probabilities`, by which estimator {name!r} weights,", study.arm_probability)
+    return copy.copy(estimator).set_params(probabilities=known)
 
 
 class _Tables:

@@ -452,7 +452,10 @@ def test_an_experiment_is_repeated_from_its_file(tables):
         ({"estimators": ["t-tree"]}, "estimator 't-tree' is unknown: expected one of ipw-lr"),
         ({"selection": "best"}, "selection 'best' is unknown: expected one of grid, random"),
         ({"n_settings": 0}, "n_settings must be a whole number of at least 1: found 0"),
-        ({"estimators": ["ipw-true"]}, "'ipw-true' needs the true propensities"),
+        (
+            {"estimators": ["ipw-true"]},
+            "by which estimator 'ipw-true' weights, must be given: found None",
+        ),
         (
             {"estimators": {"mine": SLearner(Ridge())}, "selection": "random"},
             "with a dict of estimators, argument 'selection' is unknown: expected one of grids",
