@@ -150,8 +150,8 @@ def keep(
 
 
 def _alike(one: str, other: str) -> bool:
-    """Say whether two lines of a table agree, numbers to 1 in 100 000."""
-    # Sums differ between processors by less, but it can move a sixth digit that is rounded.
+    # Numbers agree to 1 in 100 000. Sums differ between processors by less, but that may move the
+    # last of the six digits.
     cells = zip_longest(one.split(","), other.split(","), fillvalue="")
     odd = [pair for pair in cells if pair[0] != pair[1]]
     try:
