@@ -100,6 +100,8 @@ class Simulator(BaseEstimator):
         self.recipe_ = None  # to be set by a caller that knows all inputs of this fit
 
         def fitted(mechanism: Mechanism, causes: Iterable[str]) -> Mechanism:
+            if mechanism.fitted_to is not None:
+                check_known("column of the table", mechanism.variable, table)
             parents = self._observed(mechanism, causes, columns)
             values = columns.get(mechanism.variable)
             with told(f"variable {mechanism.variable!r}: {type(mechanism).__name__}"):
@@ -127,6 +129,8 @@ class Simulator(BaseEstimator):
         return self.recipe_, self.coupling, repr(now), [type(one) for one in now]
 
     def _kind(self, name: str, series: pd.Series) -> Levels:
+        if missing := int(series.isna().sum()):
+            raise InputError(f"the table's column {name!r} has {missing:,} missing values")
         # Numbers may stand for categories; the mechanism decides which they are.
         of_levels = isinstance(self.specification.initial(name), CategoricalMechanism)
         number = pd.api.types.is_numeric_dtype(series) and not of_levels
