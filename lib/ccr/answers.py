@@ -58,8 +58,7 @@ def parse(text: str) -> int:
     -1
     """
     plain = _MARKS.sub("", text).strip()
-    last = plain.rpartition("\n")[2].strip()
-    places = _FIRST.match(plain), _LAST.fullmatch(last)
+    places = _FIRST.match(plain), _LAST.fullmatch(plain.rpartition("\n")[2].strip())
     said = {found[1].casefold().capitalize() for found in places if found}
     one = len(said) == 1 and not _BOTH.match(plain)  # "No, it cannot be known" gives two answers
     return ANSWERS.index(said.pop()) if one else UNPARSEABLE
@@ -89,8 +88,7 @@ def write_answers(tasks: Tasks, answers: Sequence[np.ndarray], path: AnyPath) ->
     check(times == 1, "answers to write must be one per prompt", times)
     said = (words[answer] for task, grid in grids for answer in grid[task.asked])
     asked = zip(tasks.prompts(), said, strict=True)
-    lines = ({"id": prompt["id"], "answer": answer} for prompt, answer in asked)
-    return _write_lines(lines, path)
+    return _write_lines(({"id": one["id"], "answer": answer} for one, answer in asked), path)
 
 
 def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:

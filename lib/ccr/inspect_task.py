@@ -68,9 +68,8 @@ def yes_or_no() -> scorer.Scorer:
 
     async def score(state: solver.TaskState, target: scorer.Target) -> scorer.Score:
         said = state.output.completion
-        right = float(parse(said) == parse(target.text))
         # Numbers, not words: Inspect averages them over epochs.
-        value = dict.fromkeys(state.metadata["rungs"], right)
+        value = dict.fromkeys(state.metadata["rungs"], float(parse(said) == parse(target.text)))
         # As in `matched`, an answer that was not offered counts as none.
         value["unparseable"] = float(parse(said) not in range(state.metadata["answers"]))
         return scorer.Score(value=value, answer=said)

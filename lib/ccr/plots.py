@@ -65,8 +65,7 @@ def responses(quantities: pd.DataFrame) -> Figure:
     always, follows = quantities["P(y | do not x)"], quantities["PNS"]
     shares = pd.DataFrame({"never": 1 - always - follows, "follows": follows, "always": always})
     shares.index = [f"{cause} → {effect}" for cause, effect in quantities.index]
-    title = f"The PNS of a pair: {extremes(shares['follows'])}"
-    return _stacked(shares, title, "% of samples")
+    return _stacked(shares, f"The PNS of a pair: {extremes(shares['follows'])}", "% of samples")
 
 
 def extremes(values: pd.Series, digits: int | str = ".2g", unit: str = "") -> str:

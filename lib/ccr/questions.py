@@ -30,7 +30,7 @@ References
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, NamedTuple
@@ -53,10 +53,13 @@ KINDS = (
 )
 
 #: The largest number of facts of a sample that may be left untold. Each may double the number of
-#: worlds, so 16 give up to 65 536. Enumeration then labels tens of thousands of prompts per CPU
-#: second; the reader of :mod:`lib.ccr.reader`, which has to agree, reads tens. Each further fact
-#: would halve both rates.
+#: worlds, so 16 give up to 65 536. Enumeration then labels from some 80 000 prompts per CPU second,
+#: where every fact matters, to several times as many; the reader of :mod:`lib.ccr.reader`, which
+#: has to agree, reads tens. Each further fact may halve both rates.
 MOST_UNTOLD = 16
+
+#: Bytes of worlds that are evaluated at a time: the values of more would not fit in caches.
+MOST_BYTES = 2**16
 
 
 class Claim(NamedTuple):
@@ -125,23 +128,37 @@ def decide(world: World, asked: Sequence[Question], told: np.ndarray) -> np.ndar
     """
     # Samples of which the same is told have the same answers.
     told, place = np.unique(told.astype(np.int8), axis=1, return_inverse=True)
-    n = max(3, int((told < 0).sum(axis=0).max()))
-    # In world number b of a sample, the j-th noise that is not told is bit number j of b. Eight
-    # worlds are the bits of one byte, so that an operation on a byte evaluates all eight at once.
-    bits = np.packbits(np.arange(2**n) >> np.arange(n + 1)[:, None] & 1, axis=1).view(np.int8)
-    size = max(1, 2**19 >> n)  # samples at a time: the bits of more would not fit in caches
-    parts = []
-    for part in np.split(told, range(size, told.shape[1], size), axis=1):
-        untold = part < 0
-        noise = np.where(untold[..., None], bits[untold.cumsum(axis=0) - untold], -part[..., None])
-        # Values stay until the next part has its own, since fresh memory takes as long as the work.
-        may, _kept = _possible(world, asked, noise)
-        parts.append(np.where(may.all(axis=1), UNKNOWN, may[:, 0]).astype(np.int8))
+    parts = [_answers(world, asked, *some) for some in _worlds(world, asked, told)]
     return np.hstack(parts)[:, place]
 
 
-def _possible(world: World, asked: Sequence[Question], noise: np.ndarray) -> tuple[Any, Any]:
-    # Whether yes and no are possible, (questions, 2, samples), and all values that were computed.
+def _worlds(world: World, asked: Sequence[Question], told: np.ndarray) -> Iterator[Any]:
+    # Yield the noise of worlds that fit, eight as the bits of a byte, and where samples begin.
+    # Of worlds that differ in a fact that moves nothing that is asked about, one is enough: its
+    # node is not asked about, and noise of its own decides each effect ("and" by 0, "or" by 1).
+    # The fact is then taken to decide its node, so that causes of the node may move nothing, too.
+    about = {claim.node for one in asked for claim in (*one.claims, *one.given)}
+    deciding = np.array([[-(operator == "or")] for operator in world.operators], dtype=np.int8)
+    # The first three facts that are not told are bits; each later one, at first 1, doubles bytes.
+    bits = np.array([0, 0x55, 0x33, 0x0F, 1], dtype=np.int8)
+    noise = np.where(told < 0, bits[np.minimum((told < 0).cumsum(axis=0), 4)], -told)
+    sample = np.arange(told.shape[1])
+    for node in range(len(told))[::-1]:
+        effects = [y for y, causes in enumerate(world.chain.parents) if node in causes]
+        moves = (noise[effects] != deciding[effects]).any(axis=0) | (node in about)
+        noise[node, ~moves] = deciding[node]
+        copies = 1 + (noise[node] == 1)
+        noise, sample = noise.repeat(copies, axis=1), sample.repeat(copies)
+        noise[node, noise[node] == 1] = np.tile([0, -1], (copies == 2).sum())
+        if len(sample) > MOST_BYTES and told.shape[1] > 1:
+            for half in np.array_split(told, 2, axis=1):
+                yield from _worlds(world, asked, half)
+            return
+    yield noise, np.flatnonzero(np.diff(sample, prepend=-1))
+
+
+def _answers(world: World, asked: Sequence[Question], noise: Any, begins: Any) -> np.ndarray:
+    # The answers of samples, shape (questions, samples), whose worlds begin at these bytes.
     found = dict[Any, Any]()
 
     @cache
@@ -152,5 +169,6 @@ def _possible(world: World, asked: Sequence[Question], noise: np.ndarray) -> tup
         return reduce(np.bitwise_and, sides) if sides else np.full_like(noise[0], -1)
 
     held = ((fits, fits & hold(one.claims)) for one in asked for fits in [hold(one.given)])
-    may = [[yes.any(axis=1), (yes != fits).any(axis=1)] for fits, yes in held]
-    return np.array(may), found
+    may = [np.bitwise_or.reduceat([yes, yes ^ fits], begins, axis=1) for fits, yes in held]
+    yes, no = np.moveaxis(np.array(may) != 0, 1, 0)  # whether they are possible
+    return np.where(yes & no, UNKNOWN, yes).astype(np.int8)

@@ -46,5 +46,4 @@ def described(tasks: Tasks) -> dict[str, Any]:
         "shapes": ", ".join(map(str, one["graphs"])),
         "origin": _FILE["origin"] if one["published"] else "",
     }
-    about = DESCRIPTION["about"].format(**one, **told)
-    return {**DESCRIPTION, "name": tasks.name, "about": about}
+    return {**DESCRIPTION, "name": tasks.name, "about": DESCRIPTION["about"].format(**one, **told)}

@@ -133,8 +133,7 @@ class Story:
             cause = self.nodes[actions[0][0]]
             asked = FORMS[question.kind].format(cause=cause, effect=self.nodes[effect])
         elif actions:
-            do = WORDINGS[self.wording]["do"]
-            asked = do.format(cause=self._done(actions), question=asked)
+            asked = WORDINGS[self.wording]["do"].format(cause=self._done(actions), question=asked)
         known = " and that ".join(self._clause(node, value) for node, value, _ in question.given)
         return FORMS["known"].format(known=known) + asked if known else asked
 

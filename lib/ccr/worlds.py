@@ -70,8 +70,7 @@ class World:
                 found[key] = np.full_like(noise[node], -int(kept))
             else:
                 combine = np.bitwise_and if self.operators[node] == "and" else np.bitwise_or
-                causes = self.chain.parents[node]
-                values = (self.value(cause, do, noise, found) for cause in causes)
+                values = (self.value(x, do, noise, found) for x in self.chain.parents[node])
                 found[key] = reduce(combine, values, noise[node])
         return found[key]
 
