@@ -3,6 +3,7 @@
 And what keeps processes and workers from doing the same twice.
 """
 
+import gc
 import os
 import re
 
@@ -30,6 +31,17 @@ only_build_toc_files: true
 execute: {execute_notebooks: 'off'}
 sphinx: {config: {html_theme_options: {}}}
 """
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for garbage neither while tests are collected nor, later, in what is there by then."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def sharing(test: str) -> str:

@@ -9,16 +9,23 @@ from importlib.metadata import entry_points
 
 import pytest
 import yaml
-from inspect_ai.log import read_eval_log
 from inspect_evals_lint import LintConfig, lint_package, lint_task_files
 
 import causal_benchmark_book
-from causal_benchmark_book.tasks import ccr
 from lib import ROOT
-from lib.ccr.inspect_task import from_log
 
 PACKAGE = ROOT / "causal_benchmark_book"
 LISTED = yaml.safe_load((PACKAGE / "eval.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def inspect():
+    """Import it where it is used: all workers collect all tests, and this takes two seconds."""
+    global read_eval_log, ccr, from_log
+    from inspect_ai.log import read_eval_log
+
+    from causal_benchmark_book.tasks import ccr
+    from lib.ccr.inspect_task import from_log
 
 
 #: As people run it: from another folder, by the name of the installed package.

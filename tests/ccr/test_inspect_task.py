@@ -17,18 +17,22 @@ from lib.ccr.questions import ANSWERS
 from lib.ccr.scoring import RUNGS, Scores
 from lib.errors import InputError
 
-pytest.importorskip(
-    "inspect_ai", reason="Inspect is an optional extra: pip install -e '.[language-models]'"
-)
-
-from inspect_ai import eval as evaluate
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from inspect_ai.scorer import Target
-
-from causal_benchmark_book import tasks as inspect_tasks
-from lib.ccr import inspect_task
-
 PARAMETERS = {"n_per_bcc": [3, 3], "n_tasks": 2, "n_samples": 2, "seed": 3}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """Import it where it is used: all workers collect all tests, and this takes two seconds."""
+    global evaluate, ModelOutput, ModelUsage, get_model, Target, inspect_tasks, inspect_task
+    pytest.importorskip(
+        "inspect_ai", reason="Inspect is an optional extra: pip install -e '.[language-models]'"
+    )
+    from inspect_ai import eval as evaluate
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.scorer import Target
+
+    from causal_benchmark_book import tasks as inspect_tasks
+    from lib.ccr import inspect_task
 
 
 def output(text):

@@ -2,18 +2,24 @@
 
 import pytest
 
-pytest.importorskip(
-    "reasoning_gym", reason="reasoning-gym needs a C compiler: pip install -e '.[training]'"
-)
-
-import reasoning_gym
-from reasoning_gym.composite import DatasetSpec
-from reasoning_gym.dataset import ReseedingDataset
-from reasoning_gym.factory import DATASETS, create_curriculum
-
-from lib.ccr import read, reasoning_gym_dataset
+from lib.ccr import read
 from lib.ccr.items import item
 from lib.errors import InputError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """Import it where it is used: all workers collect all tests, and this takes a second."""
+    global reasoning_gym, reasoning_gym_dataset
+    global DatasetSpec, ReseedingDataset, DATASETS, create_curriculum
+    reasoning_gym = pytest.importorskip(
+        "reasoning_gym", reason="reasoning-gym needs a C compiler: pip install -e '.[training]'"
+    )
+    from reasoning_gym.composite import DatasetSpec
+    from reasoning_gym.dataset import ReseedingDataset
+    from reasoning_gym.factory import DATASETS, create_curriculum
+
+    from lib.ccr import reasoning_gym_dataset
 
 
 def data(**config):
