@@ -7,9 +7,12 @@ with the outputs of the cells, as a notebook has them, and with what went to the
 order may ask for the files of figures, too.
 """
 
+import gc
+
+gc.disable()  # until all is imported, nothing is garbage
+
 import base64
 import contextlib
-import gc
 import io
 import itertools
 import json
@@ -123,6 +126,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever writes to the output behind Python's back is no answer
     gc.freeze()  # no fork has to look through all that was imported
+    gc.enable()
     for order in sys.stdin:
         read, write = os.pipe()
         child = os.fork()

@@ -15,6 +15,7 @@ import traceback
 import lib.book  # noqa: F401 - before jupyter_book, as where a book is rendered
 
 # In the order of their weight; whatever is missing here is imported by the program itself.
+gc.disable()  # until then, nothing is garbage
 for module in (
     "myst_nb.sphinx_ext",
     "sphinxcontrib.bibtex",
@@ -26,6 +27,7 @@ for module in (
 ):
     importlib.import_module(module)
 gc.freeze()  # no fork has to look through all of that
+gc.enable()
 
 
 def do(order: dict) -> int:

@@ -172,7 +172,7 @@ def test_epochs_change_nothing_but_precision(perfect, twice):
     for one, two in zip(found[0][1], found[1][1], strict=True):
         assert (np.hstack([one, one]) == two).all()
     tables = (Scores(*each, n_resamples=20).quantities for each in found)
-    pd.testing.assert_frame_equal(*tables)
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
 def test_what_is_answered_otherwise_in_another_epoch_is_averaged(tmp_path):

@@ -77,8 +77,10 @@ def test_an_unparseable_answer_counts_as_the_wrong_one_and_is_told(tasks):
     assert repr(wrong).startswith("Scores(tasks=Tasks(name='candy_party'), delta=0.1, ")
     rate = "metric == 'unparseable'"
     same = "metric != 'unparseable'"
-    pd.testing.assert_frame_equal(unparseable.accuracy.query(same), wrong.accuracy.query(same))
-    pd.testing.assert_frame_equal(unparseable.compositions, wrong.compositions)
+    pd.testing.assert_frame_equal(
+        unparseable.accuracy.query(same), wrong.accuracy.query(same), check_exact=True
+    )
+    pd.testing.assert_frame_equal(unparseable.compositions, wrong.compositions, check_exact=True)
     assert wrong.accuracy.query(rate)["value"].eq(0).all()
     told = unparseable.accuracy.query(rate).query("rung in ['factual', 'changed', 'unchanged']")
     assert (told["value"] * told["prompts"]).sum() == pytest.approx(4 * lost.sum())
@@ -292,7 +294,7 @@ def test_every_sample_is_drawn():
 
 def test_the_same_seed_gives_the_same_intervals_and_another_others(tasks):
     one, same, other = (scores_of(tasks, "coin", seed=seed).accuracy for seed in (0, 0, 1))
-    pd.testing.assert_frame_equal(one, same)
+    pd.testing.assert_frame_equal(one, same, check_exact=True)
     assert (one["value"].dropna() == other["value"].dropna()).all()
     assert (one["low"].dropna() != other["low"].dropna()).any()
 
@@ -358,7 +360,7 @@ def test_answering_twice_alike_changes_nothing(tasks):
         for answers in (once, [np.hstack([grid, grid]) for grid in once])
     )
     for table in ("accuracy", "quantities", "compositions", "table"):
-        pd.testing.assert_frame_equal(getattr(one, table), getattr(two, table))
+        pd.testing.assert_frame_equal(getattr(one, table), getattr(two, table), check_exact=True)
 
 
 def test_several_answers_to_a_prompt_are_averaged(tasks):
@@ -474,7 +476,7 @@ def test_a_refusal_twice_alike_changes_nothing(withheld):
     answers = WITHHELD_REASONERS["assumes untold facts are false"].answers(withheld)
     twice = [np.hstack([grid, grid]) for grid in answers]
     one, two = (Scores(withheld, grids, n_resamples=20) for grids in (answers, twice))
-    pd.testing.assert_frame_equal(one.accuracy, two.accuracy)
+    pd.testing.assert_frame_equal(one.accuracy, two.accuracy, check_exact=True)
 
 
 def test_confusion_of_two_answers_has_two_rows():

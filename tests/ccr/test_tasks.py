@@ -74,7 +74,9 @@ def test_every_subset_of_tasks_and_samples_is_the_same():
         expected = expected[expected["task"] >= 3]
         if "sample" in expected:
             expected = expected[expected["sample"] < 4]
-        pd.testing.assert_frame_equal(getattr(part, table), expected.reset_index(drop=True))
+        pd.testing.assert_frame_equal(
+            getattr(part, table), expected.reset_index(drop=True), check_exact=True
+        )
 
 
 def test_another_seed_is_another_set():
@@ -122,7 +124,7 @@ def test_flat_frames_of_several_sets_are_theirs_one_below_another():
     together = tasks.Tasks([task for made in sets for task in made.tasks])
     for name in ("factual", "interventional"):
         expected = pd.concat([getattr(made, name) for made in sets], ignore_index=True)
-        pd.testing.assert_frame_equal(getattr(together, name), expected)
+        pd.testing.assert_frame_equal(getattr(together, name), expected, check_exact=True)
 
 
 def test_a_set_has_tasks_and_each_number_once():
@@ -185,7 +187,9 @@ def test_only_changed_keeps_what_the_intervention_changes():
     before = factual.loc[list(zip(told["task"], told["sample"], told["effect"], strict=True))]
     expected = whole.answers[(is_factual | (told["answer"] != before.to_numpy())).to_numpy()]
     assert 0 < len(changed) < len(whole)
-    pd.testing.assert_frame_equal(changed.answers, expected.reset_index(drop=True))
+    pd.testing.assert_frame_equal(
+        changed.answers, expected.reset_index(drop=True), check_exact=True
+    )
     assert len(changed) == len(list(changed.prompts()))
     # Of each pair of two answers, one is as things are: the flat frame has a row for each.
     pairs = changed.interventional
@@ -285,7 +289,7 @@ def test_quantities_and_prompts_name_nodes_alike_so_that_they_join():
         right_on=["task", "cause label", "effect label"],
     )
     assert len(by_number) == len(made.interventional) == 3 * 3 * 4
-    pd.testing.assert_frame_equal(by_number, by_name)
+    pd.testing.assert_frame_equal(by_number, by_name, check_exact=True)
     for row in made.quantities.to_dict("records"):
         nodes = made.contexts["nodes"][row["task"]]
         assert (nodes[row["cause"]], nodes[row["effect"]]) == (
@@ -458,7 +462,7 @@ def test_what_a_theme_insists_on_may_be_asked_for():
         generate("clinical_notes", [4, 3], n_samples=1, **functions).contexts
         for functions in ({"causal_functions": "or, and at the leaf"}, {})
     )
-    pd.testing.assert_frame_equal(asked, not_asked)
+    pd.testing.assert_frame_equal(asked, not_asked, check_exact=True)
     assert asked["operators"][0] == ["or"] * 5 + ["and"]
 
 
@@ -512,7 +516,7 @@ def test_what_is_known_is_true_and_the_tables_hold_every_prompt():
     prompts = pd.DataFrame(made.prompts())
     assert len(made) == len(prompts) == len(made.answers)
     assert set(prompts["answer"]) == set(ANSWERS) and prompts["id"].is_unique
-    pd.testing.assert_series_equal(prompts["answer"], made.answers["answer"])
+    pd.testing.assert_series_equal(prompts["answer"], made.answers["answer"], check_exact=True)
     for prompt in prompts.itertuples():
         task = made.tasks[prompt.task]
         values = task.world.values(task.noise)[:, prompt.sample]
@@ -560,7 +564,7 @@ def test_withheld_tables_are_written_and_read_again(tmp_path):
     made = generate("candy_party", [3], n_samples=5, withheld=0.3)
     made.to_parquet(tmp_path)
     again = pd.read_parquet(tmp_path / "answers.parquet")
-    pd.testing.assert_frame_equal(again, made.answers)
+    pd.testing.assert_frame_equal(again, made.answers, check_exact=True)
 
 
 @pytest.mark.parametrize("first_task", [0, 1])  # the first that is asked something, or is not

@@ -174,7 +174,7 @@ def test_studies_are_taken_one_at_a_time(tables):
     assert alive == [["age", "sex"], ["age"]]
     alone = benchmark(first, **options)
     assert (alone["study"] == 0).all()
-    pd.testing.assert_frame_equal(both[both["study"] == 0], alone)
+    pd.testing.assert_frame_equal(both[both["study"] == 0], alone, check_exact=True)
     other = benchmark(first, adjustment=["age"], **options)
     pd.testing.assert_series_equal(
         both[both["study"] == 1]["value"].reset_index(drop=True), other["value"]
@@ -262,7 +262,7 @@ def test_studies_in_parallel_are_those_in_sequence(halves, tmp_path, monkeypatch
     one = benchmark([*halves, halves[0]], **options)
     monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / "other"))
     two = benchmark([*halves, halves[0]], n_jobs=2, **options)
-    pd.testing.assert_frame_equal(one, two)
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
 def test_benchmark_is_a_function_and_hides_no_module():
@@ -302,7 +302,7 @@ def test_small_results_need_not_be_kept(tables, tmp_path):
     assert (
         len([*tmp_path.rglob("*.pkl")]) == 4
     )  # two estimates; and propensities, in and out of sample
-    pd.testing.assert_frame_equal(once, again)
+    pd.testing.assert_frame_equal(once, again, check_exact=True)
 
 
 def test_random_selection_is_reproducible(tables, tmp_path, monkeypatch):
@@ -312,7 +312,7 @@ def test_random_selection_is_reproducible(tables, tmp_path, monkeypatch):
     for folder in ("one", "other"):  # computed twice, not remembered
         monkeypatch.setenv("CAUSAL_BENCHMARK_BOOK_CACHE", str(tmp_path / folder))
         runs.append(benchmark(*tables, estimators=["t"], **options))
-    pd.testing.assert_frame_equal(*runs)
+    pd.testing.assert_frame_equal(*runs, check_exact=True)
 
 
 def test_a_class_of_ones_own(tables, tmp_path, monkeypatch):

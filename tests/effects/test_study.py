@@ -51,7 +51,7 @@ def test_files_say_the_same_as_frames(tables, tmp_path, ending):
     for table, path in zip(tables, paths, strict=True):
         table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
     read_back, direct = read(paths), read(tables)
-    pd.testing.assert_frame_equal(read_back.covariates, direct.covariates)
+    pd.testing.assert_frame_equal(read_back.covariates, direct.covariates, check_exact=True)
     np.testing.assert_array_equal(read_back.difference, direct.difference)
 
 
@@ -60,7 +60,7 @@ def test_who_is_seen_alone_can_be_estimated_and_not_marked(tables, tmp_path):
     alone = read([tmp_path / "seen.csv"])
     assert str(alone) == ("Study(studies: no or yes → income; 3 seen in the arms, 4 test subjects)")
     assert str(read(tables[:1])) == str(alone) == str(read(tables))
-    pd.testing.assert_frame_equal(alone.covariates, read(tables).covariates)
+    pd.testing.assert_frame_equal(alone.covariates, read(tables).covariates, check_exact=True)
     with pytest.raises(InputError, match="marking estimators needs control and treated tables"):
         average_effects(alone)
     # A treatment without an effect is no table read twice.
@@ -235,7 +235,7 @@ def test_one_covariate_that_differs_between_the_arms_is_a_warning(tables):
     with pytest.warns(UserWarning, match="2 rows differ in 'age'"):
         study = read((seen, control, treated.assign(age=[20.0, 40.0, 1.0, 2.0])))
     expected = read(tables).test_covariates
-    pd.testing.assert_frame_equal(study.test_covariates, expected)
+    pd.testing.assert_frame_equal(study.test_covariates, expected, check_exact=True)
 
 
 def test_a_few_rows_in_another_order_are_refused(tables):
@@ -302,12 +302,12 @@ def test_levels_that_look_like_numbers_are_levels_if_they_say_so(tables, values)
     assert list(study.covariates) == [f"x = {k}" for k in sorted(set(values[:3]))]
     if set(values) == {"1", "2"}:  # text that is nothing but numbers says so, too
         text = read([table.assign(x=values) for table in tables], adjustment=["x"])
-        pd.testing.assert_frame_equal(text.covariates, study.covariates)
+        pd.testing.assert_frame_equal(text.covariates, study.covariates, check_exact=True)
 
 
 def test_numbers_in_a_column_of_objects_are_numbers(tables):
     mixed = [table.assign(age=table["age"].astype(object)) for table in tables]
-    pd.testing.assert_frame_equal(read(mixed).covariates, read(tables).covariates)
+    pd.testing.assert_frame_equal(read(mixed).covariates, read(tables).covariates, check_exact=True)
 
 
 def test_test_subjects_are_encoded_once(tables, monkeypatch):
@@ -325,7 +325,7 @@ def test_test_subjects_are_encoded_once(tables, monkeypatch):
         twice = read((seen, control, other))
     assert {*lengths} == {len(once.arm) + len(control)}
     for name in ("covariates", "test_covariates"):
-        pd.testing.assert_frame_equal(getattr(once, name), getattr(twice, name))
+        pd.testing.assert_frame_equal(getattr(once, name), getattr(twice, name), check_exact=True)
 
 
 def test_two_covariates_with_one_name_when_encoded_are_refused(tables):
@@ -499,7 +499,7 @@ def test_a_study_goes_into_files_and_comes_back(tables, tmp_path):
     names = ("observational", "control", "treated")
     assert {path.stem for path in folder.iterdir()} == {*names, "propensities"}
     back = read([folder / f"{name}.parquet" for name in names])
-    pd.testing.assert_frame_equal(back.covariates, read(tables).covariates)
+    pd.testing.assert_frame_equal(back.covariates, read(tables).covariates, check_exact=True)
     assert not (back.to_parquet(tmp_path / "other") / "propensities.parquet").exists()
 
 
@@ -509,8 +509,8 @@ def test_a_folder_is_read_with_all_that_is_known(tables, tmp_path):
     whole = {"probabilities": known, "test_probabilities": known, "truth": truth}
     asked = {"adjustment": ["age", "sex"], "arms": ARMS}
     back = read_study(read(tables, **whole).to_parquet(tmp_path / "whole"), **asked)
-    pd.testing.assert_frame_equal(back.probabilities, known)
-    pd.testing.assert_frame_equal(back.test_probabilities, known)
+    pd.testing.assert_frame_equal(back.probabilities, known, check_exact=True)
+    pd.testing.assert_frame_equal(back.test_probabilities, known, check_exact=True)
     assert (back.effects.tolist(), back.truth.repeats) == ([0, 1, 2, 3], 5)
     assert back.truth.ceiling == truth.ceiling
     # What is given counts, and what nobody knows is absent.
@@ -573,7 +573,7 @@ def test_a_missing_integer_is_missing(tables):
     nullable = [table.astype({"age": "Int64"}) for table in whole]
     for impute in (False, True):
         found = [read(each, impute=impute).covariates for each in (whole, nullable)]
-        pd.testing.assert_frame_equal(*found)
+        pd.testing.assert_frame_equal(*found, check_exact=True)
 
 
 def test_a_constant_covariate_whose_mean_is_rounded_has_no_spread(tables):

@@ -30,8 +30,8 @@ def folder(simulator, tmp_path_factory):
 def test_it_is_the_study_of_its_seeds(folder, simulator):
     expected = draw_study(simulator, 400, horizon=4, repeats=3)
     found = read_study(folder)
-    pd.testing.assert_frame_equal(found.covariates, expected.covariates)
-    pd.testing.assert_frame_equal(found.test_covariates, expected.test_covariates)
+    pd.testing.assert_frame_equal(found.covariates, expected.covariates, check_exact=True)
+    pd.testing.assert_frame_equal(found.test_covariates, expected.test_covariates, check_exact=True)
     for name in ("arm", "outcomes", "difference", "effects", "groups", "arm_probability"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.truth.repeats == 3
@@ -41,7 +41,7 @@ def test_it_is_the_study_of_its_seeds(folder, simulator):
 def test_one_line_reads_rows_that_belong_together(folder, simulator):
     X, t, y, tau, e = load_cate(folder)
     study = draw_study(simulator, 400, horizon=4)
-    pd.testing.assert_frame_equal(X, study.covariates)
+    pd.testing.assert_frame_equal(X, study.covariates, check_exact=True)
     assert t.tolist() == study.arm.tolist() and y.tolist() == study.outcomes.tolist()
     assert {len(one) for one in (X, t, y, tau, e)} == {len(study.arm)} and len(t) < 400
     # The propensity is that of the arm that was taken, divided by that of either.

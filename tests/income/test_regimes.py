@@ -113,7 +113,7 @@ def test_people_decide_as_the_true_probabilities_say(simulator, own):
 def test_who_all_decide_for_themselves_live_in_the_simulators_own_world(simulator):
     panel = next(draw_panels(simulator, REGIMES, 500, own=1.0, seed=5, **WORLD))
     world = simulator.sample(500, WORLD["horizon"], 5)
-    pd.testing.assert_frame_equal(panel.table[[*world]], world)
+    pd.testing.assert_frame_equal(panel.table[[*world]], world, check_exact=True)
     for t in DECISIONS:
         chances = simulator.probabilities("studies", world, t).to_numpy()
         now = panel.table[panel.table["t"] == t]
@@ -127,7 +127,9 @@ def test_panels_are_cut_from_one_world_in_any_number_of_pieces(simulator, monkey
     again = list(draw_panels(simulator, REGIMES, 60, 3, seed=2, **WORLD))
     assert [panel.table["subject"].iloc[0] for panel in some] == [0, 60, 120]
     for one, other in zip(some, again, strict=True):
-        pd.testing.assert_frame_equal(one.table, other.table.set_axis(one.table.index))
+        pd.testing.assert_frame_equal(
+            one.table, other.table.set_axis(one.table.index), check_exact=True
+        )
 
 
 def test_unless_told_otherwise_the_truth_answers_what_panels_ask_on_luck_of_its_own():

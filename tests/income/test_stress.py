@@ -51,15 +51,19 @@ def test_a_stress_leaves_the_test_subjects_and_their_truth(study, name):
     np.testing.assert_array_equal(harder.effects, study.effects)
     np.testing.assert_array_equal(harder.difference, study.difference)
     known = [name for name in study.control if name not in HIDDEN]
-    pd.testing.assert_frame_equal(harder.control[known], study.control[known])
+    pd.testing.assert_frame_equal(harder.control[known], study.control[known], check_exact=True)
 
 
 def test_sample_size_and_horizon_change_nothing_else(study):
     fewer = stress.STRESSES["sample size"][0](study, 700)
     later = stress.STRESSES["horizon"][0](study, 4)
-    pd.testing.assert_frame_equal(fewer.observational, study.observational.head(700))
+    pd.testing.assert_frame_equal(
+        fewer.observational, study.observational.head(700), check_exact=True
+    )
     before = study.observational.columns.drop("income")
-    pd.testing.assert_frame_equal(later.observational[before], study.observational[before])
+    pd.testing.assert_frame_equal(
+        later.observational[before], study.observational[before], check_exact=True
+    )
     assert later.effects.mean() != study.effects.mean()
 
 
@@ -95,10 +99,12 @@ def test_power_one_leaves_the_distribution_and_a_higher_one_sharpens_it(study):
 def test_only_what_follows_the_treatment_differs(study):
     world, lottery = study.observational, stress.overlap(study, 0.0).observational
     before = world.columns.drop(["studies", "income"])
-    pd.testing.assert_frame_equal(world[before], lottery[before])
+    pd.testing.assert_frame_equal(world[before], lottery[before], check_exact=True)
     same = (world["studies"] == lottery["studies"]).to_numpy()
     assert 0.1 < same.mean() < 0.6
-    pd.testing.assert_series_equal(world.loc[same, "income"], lottery.loc[same, "income"])
+    pd.testing.assert_series_equal(
+        world.loc[same, "income"], lottery.loc[same, "income"], check_exact=True
+    )
     assert (world["income"] != lottery["income"])[~same].mean() > 0.5
 
 
@@ -108,7 +114,7 @@ def test_a_hidden_confounder_takes_its_columns_and_no_others(study, hidden):
     left = stress.hidden_confounder(study, hidden).covariates
     gone = [name for name in full if name == hidden or name.startswith(f"{hidden} = ")]
     assert gone
-    pd.testing.assert_frame_equal(left, full.drop(columns=gone))
+    pd.testing.assert_frame_equal(left, full.drop(columns=gone), check_exact=True)
 
 
 @pytest.mark.parametrize("kind", ["missing (MCAR)", "missing (MAR)"])
@@ -143,10 +149,12 @@ def test_hidden_values_are_filled_in_alike_in_both_arms(study):
 def test_the_share_is_lost_of_the_seen_alone(study, kind):
     lost = stress.STRESSES[kind][0](study, 0.4)
     stayed, whole = lost.observational, study.observational
-    pd.testing.assert_frame_equal(lost.control, study.control)
+    pd.testing.assert_frame_equal(lost.control, study.control, check_exact=True)
     assert len(stayed) == pytest.approx(0.6 * 4_000, abs=4 * (0.24 * 4_000) ** 0.5)
-    pd.testing.assert_frame_equal(stayed, whole.loc[stayed.index])
-    pd.testing.assert_frame_equal(lost.probabilities, study.probabilities.loc[stayed.index])
+    pd.testing.assert_frame_equal(stayed, whole.loc[stayed.index], check_exact=True)
+    pd.testing.assert_frame_equal(
+        lost.probabilities, study.probabilities.loc[stayed.index], check_exact=True
+    )
     ratio = stayed["income"].mean() / whole["income"].mean()
     assert ratio > 0.95 if kind == "censored at random" else ratio < 0.75
 
@@ -201,7 +209,7 @@ def test_the_whole_way(studies, tmp_path, monkeypatch, capsys):
     # Resumed in another process, nothing is fitted again.
     monkeypatch.setattr(TLearner, "fit", lambda self, covariates, *more: 1 / 0)
     again = stress_test(iter(studies), "sample size", [500, 1_000], estimators)
-    pd.testing.assert_frame_equal(table, again)
+    pd.testing.assert_frame_equal(table, again, check_exact=True)
 
 
 def test_effects_without_error_have_an_r2_of_one_although_their_truth_is_noisy(monkeypatch):
@@ -269,7 +277,7 @@ def test_curve_and_change_are_those_of_students_t():
 def test_a_knob_at_zero_changes_nothing(study, knob):
     same = stress.STRESSES[knob][0](study, 0.0)
     for which in ("observational", "control", "treated"):
-        pd.testing.assert_frame_equal(getattr(same, which), getattr(study, which))
+        pd.testing.assert_frame_equal(getattr(same, which), getattr(study, which), check_exact=True)
     assert (same.truth.mean == study.truth.mean).all()
 
 
@@ -284,7 +292,9 @@ def test_a_knob_changes_incomes_alone_and_by_what_it_says(study, knob):
     assert (changed.truth.variance == study.truth.variance).all()
     for which in ("observational", "control", "treated"):
         before, after = (getattr(one, which) for one in (study, changed))
-        pd.testing.assert_frame_equal(before.drop(columns="income"), after.drop(columns="income"))
+        pd.testing.assert_frame_equal(
+            before.drop(columns="income"), after.drop(columns="income"), check_exact=True
+        )
     added = changed.observational["income"] - study.observational["income"]
     if knob == "noise":
         assert added.std() == pytest.approx(20_000, rel=0.1)

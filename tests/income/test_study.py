@@ -69,14 +69,16 @@ def test_the_truth_is_that_of_all_futures_however_many_are_run_at_a_time(simulat
 
 def test_test_subjects_are_others_than_the_seen_and_the_same_in_both_arms(drawn, simulator):
     before = list(FULL_ADJUSTMENT)
-    pd.testing.assert_frame_equal(drawn.control[before], drawn.treated[before])
+    pd.testing.assert_frame_equal(drawn.control[before], drawn.treated[before], check_exact=True)
     assert set(drawn.control["studies"]) == {"No studies"}
     assert set(drawn.treated["studies"]) == {"Full-time studies"}
     assert not drawn.control[before].equals(drawn.observational[before])
     seen = draw_study(simulator, 100, horizon=3, test_seed=0)
-    pd.testing.assert_frame_equal(seen.control[before], seen.observational[before])
+    pd.testing.assert_frame_equal(
+        seen.control[before], seen.observational[before], check_exact=True
+    )
     one = draw_study(simulator, 100, horizon=3, seed=1)
-    pd.testing.assert_frame_equal(one.control, seen.control)
+    pd.testing.assert_frame_equal(one.control, seen.control, check_exact=True)
     assert not one.control[before].equals(one.observational[before])
 
 
@@ -107,18 +109,24 @@ def test_arms_may_be_others(simulator):
 
 def test_fewer_test_subjects_are_the_first_ones(drawn, simulator):
     few = draw_study(simulator, 500, horizon=3, n_test=50)
-    pd.testing.assert_frame_equal(few.control, drawn.control.head(50))
-    pd.testing.assert_frame_equal(few.observational, drawn.observational.head(500))
+    pd.testing.assert_frame_equal(few.control, drawn.control.head(50), check_exact=True)
+    pd.testing.assert_frame_equal(
+        few.observational, drawn.observational.head(500), check_exact=True
+    )
     assert few.truth is None and few.effects is None
 
 
 def test_a_study_is_drawn_again_with_one_thing_changed(drawn):
     smaller = drawn.redrawn(n=300)
-    pd.testing.assert_frame_equal(smaller.observational, drawn.observational.head(300))
+    pd.testing.assert_frame_equal(
+        smaller.observational, drawn.observational.head(300), check_exact=True
+    )
     np.testing.assert_array_equal(smaller.effects, drawn.effects)
     later = drawn.redrawn(horizon=4, n_test=20)
     before = list(FULL_ADJUSTMENT)
-    pd.testing.assert_frame_equal(later.observational[before], drawn.observational[before])
+    pd.testing.assert_frame_equal(
+        later.observational[before], drawn.observational[before], check_exact=True
+    )
     assert (later.observational["income"] != drawn.observational["income"]).mean() > 0.5
     # What was replaced is asked of the new draw, too.
     minimal = dataclasses.replace(drawn, adjustment="minimal", group=None)
@@ -129,7 +137,9 @@ def test_a_study_is_drawn_again_with_one_thing_changed(drawn):
     with pytest.raises(InputError, match=r"subjects, unless test_seed is given, too: found 1$"):
         drawn.redrawn(seed=1)
     other = drawn.redrawn(seed=1, test_seed=0)
-    pd.testing.assert_frame_equal(other.control[before], drawn.observational[before])
+    pd.testing.assert_frame_equal(
+        other.control[before], drawn.observational[before], check_exact=True
+    )
 
 
 def test_studies_share_test_subjects_and_more_leave_the_first_as_they_are(simulator):
@@ -137,15 +147,15 @@ def test_studies_share_test_subjects_and_more_leave_the_first_as_they_are(simula
     two = list(draw_studies(simulator, 200, [5, 0], **options))
     three = list(draw_studies(simulator, 200, [5, 0, 1], **options))
     for few, more in zip(two, three[:2], strict=True):
-        pd.testing.assert_frame_equal(few.observational, more.observational)
+        pd.testing.assert_frame_equal(few.observational, more.observational, check_exact=True)
     assert len({one.observational["income"].sum() for one in three}) == 3
     for one in three[1:]:
-        pd.testing.assert_frame_equal(one.control, three[0].control)
+        pd.testing.assert_frame_equal(one.control, three[0].control, check_exact=True)
         np.testing.assert_array_equal(one.effects, three[0].effects)
         # Each knows its own seed.
         again = one.redrawn()
-        pd.testing.assert_frame_equal(again.observational, one.observational)
-        pd.testing.assert_frame_equal(again.probabilities, one.probabilities)
+        pd.testing.assert_frame_equal(again.observational, one.observational, check_exact=True)
+        pd.testing.assert_frame_equal(again.probabilities, one.probabilities, check_exact=True)
         np.testing.assert_array_equal(again.effects, one.effects)
 
 
@@ -160,7 +170,7 @@ def test_the_truth_is_computed_once_for_all_loads_of_one_fit(simulator, empty_ca
     monkeypatch.setattr(study, "true_effects", None)  # whoever computes it again, fails
     again = draw_study(copy.deepcopy(simulator), 200, horizon=3, n_test=100, repeats=2)
     np.testing.assert_array_equal(again.effects, first.effects)
-    pd.testing.assert_frame_equal(again.treated, first.treated)
+    pd.testing.assert_frame_equal(again.treated, first.treated, check_exact=True)
     other = copy.deepcopy(simulator).set_params(coupling="inverse_cdf")
     for changes in (
         *({"horizon": 4}, {"n_test": 99}, {"repeats": 3}, {"test_seed": 7}, {"truth_seed": 8}),
@@ -242,8 +252,8 @@ def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator)
     assert [study.drawn["simulator"] for study in studies] == [simulator, other] * 2
     for k, one in enumerate(studies):
         alone = draw_study((simulator, other)[k % 2], 100, seed=seeds[k], horizon=3)
-        pd.testing.assert_frame_equal(one.observational, alone.observational)
-        pd.testing.assert_frame_equal(one.control, studies[k % 2].control)
+        pd.testing.assert_frame_equal(one.observational, alone.observational, check_exact=True)
+        pd.testing.assert_frame_equal(one.control, studies[k % 2].control, check_exact=True)
     assert not studies[0].control.equals(studies[1].control)
     # No study has the people, or the luck, of its test subjects.
     for wrong in (5, 6):
@@ -271,10 +281,10 @@ def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator)
 def test_true_probabilities_of_test_subjects_are_theirs(drawn, simulator):
     world = simulator.sample(2_000, horizon=2, seed=1)
     expected = simulator.probabilities("studies", world, 1)
-    pd.testing.assert_frame_equal(drawn.test_probabilities, expected)
+    pd.testing.assert_frame_equal(drawn.test_probabilities, expected, check_exact=True)
     # Of one seed, seen and test subjects are the same people, and so are their chances.
     same = draw_study(simulator, 100, horizon=3, test_seed=0)
-    pd.testing.assert_frame_equal(same.test_probabilities, same.probabilities)
+    pd.testing.assert_frame_equal(same.test_probabilities, same.probabilities, check_exact=True)
 
 
 def test_in_a_lottery_the_treatment_is_drawn_and_nothing_else_changes(simulator):
@@ -282,14 +292,18 @@ def test_in_a_lottery_the_treatment_is_drawn_and_nothing_else_changes(simulator)
     lottery = draw_study(simulator, 3_000, horizon=3, n_test=20, lottery=chances)
     as_seen = draw_study(simulator, 3_000, horizon=3, n_test=20)
     before = list(FULL_ADJUSTMENT)
-    pd.testing.assert_frame_equal(lottery.observational[before], as_seen.observational[before])
-    pd.testing.assert_frame_equal(lottery.treated, as_seen.treated)
+    pd.testing.assert_frame_equal(
+        lottery.observational[before], as_seen.observational[before], check_exact=True
+    )
+    pd.testing.assert_frame_equal(lottery.treated, as_seen.treated, check_exact=True)
     for table in (lottery.probabilities, lottery.test_probabilities):
         assert table.drop_duplicates().to_numpy().tolist() == [[0.25, 0, 0, 0.75]]
     assert abs(lottery.arm.mean() - 0.75) < 4 * (0.25 * 0.75 / 3_000) ** 0.5
     assert len(lottery.arm) == 3_000
     again = list(draw_studies(simulator, 500, [3, 0], horizon=3, n_test=20, lottery=chances))[1]
-    pd.testing.assert_frame_equal(again.observational, lottery.observational.head(500))
+    pd.testing.assert_frame_equal(
+        again.observational, lottery.observational.head(500), check_exact=True
+    )
     with pytest.raises(InputError, match="must be 0 or more and sum to 1"):
         draw_study(simulator, 50, horizon=3, lottery={"No studies": 0.5})
 
