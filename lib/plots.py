@@ -547,8 +547,7 @@ def one_subject(worlds: Tables, subject: int, variables: Sequence[str]) -> Figur
     table = life.melt(["series", "step t"], variables, "panel")
     table["unit"] = table["panel"].map(UNITS).fillna("")
     apart, look = _apart(table), {"drawstyle": "steps-mid"}
-    title = f"Subject {subject}: {_parting(apart)}"
-    figure = lines(table, "step t", title, height=1.3, look=look)
+    figure = lines(table, "step t", f"Subject {subject}: {_parting(apart)}", height=1.3, look=look)
     panels = dict(zip(variables, figure.axes, strict=True))
     for variable, step in apart.index:
         panels[variable].axvspan(step - 0.5, step + 0.5, color="#F6E7B4", linewidth=0, zorder=0)

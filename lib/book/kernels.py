@@ -21,12 +21,12 @@ from typing import Any
 import psutil
 from jupyter_client.manager import AsyncKernelManager
 
-#: Modules that most chapters need. A chapter imports any that are missing or broken here.
+#: Modules that most chapters need, and that import others that chapters need. A chapter imports any
+#: that are missing or broken here.
 IMPORTED = (
     *("ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completer", "myst_nb"),
     *("matplotlib.pyplot", "pandas", "pyarrow.parquet", "scipy.stats", "sklearn.ensemble"),
-    *("sklearn.model_selection", "xgboost", "networkx", "joblib", "pydantic.dataclasses"),
-    *("jinja2", "yaml", "threadpoolctl", "numba"),
+    *("xgboost", "networkx", "pydantic.dataclasses", "jinja2", "numba"),
 )
 
 #: Other systems have no forks, or have libraries that do not survive a fork.
@@ -42,9 +42,14 @@ def serve() -> None:
     The server ends with its input and so, whatever happens, with the process that started it. Its
     kernels then see that their parent is gone, and end themselves.
     """
+    gc.disable()  # until all is imported, nothing is garbage
     del sys.path[0]  # the folder of this file
     answers, server = os.fdopen(os.dup(1), "w"), os.getpid()
     os.dup2(2, 1)  # other output is no answer
+    # What is registered first is done last. Without it, a fork would copy all of this to take it
+    # apart, which lasts as long as many a page.
+    for end in (lambda: os._exit(0), sys.stdout.flush, gc.collect):
+        atexit.register(end)
     for name in sys.argv[1:]:
         with contextlib.suppress(Exception):  # a library may be broken or missing
             importlib.import_module(name)
@@ -54,6 +59,7 @@ def serve() -> None:
     here = [*map(os.path.abspath, _import_folders(os.environ))]
     sys.path[:] = [folder for folder in sys.path if folder not in here]
     gc.freeze()  # else garbage collection in a fork would copy all of this
+    gc.enable()
     signal.signal(signal.SIGCHLD, _waited_for)
     for line in sys.stdin:
         if not (kernel := os.fork()):

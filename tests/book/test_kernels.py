@@ -84,6 +84,16 @@ def test_a_fork_does_at_its_end_what_it_was_asked_to(outputs, tmp_path):
     assert end.exists()
 
 
+def test_a_fork_waits_for_its_threads_and_writes_what_is_in_open_files(outputs, tmp_path):
+    late, kept = tmp_path / "late", tmp_path / "kept"
+    thread = f"lambda: (time.sleep(0.3), pathlib.Path({str(late)!r}).touch())"
+    start = f"import pathlib, threading, time\nthreading.Thread(target={thread}).start()"
+    ring = "class Ring: pass\nring = Ring()\nring.itself = ring"
+    file = f"ring.file = open({str(kept)!r}, 'w')\n_ = ring.file.write('all')"
+    outputs("open", start, f"{ring}\n{file}")
+    assert late.exists() and kept.read_text() == "all"
+
+
 def test_nothing_is_closed_while_a_fork_still_says_that_it_ends(outputs, tmp_path):
     end = tmp_path / "end"
     cell = f"""
