@@ -139,7 +139,8 @@ def cached(function: Callable[Given, Result]) -> Callable[Given, Result]:
                 kept: Result = pickle.loads(zlib.decompress(entry.read_bytes()))
                 return kept
             result = function(*args, **kwargs)
-            write_bytes(entry, zlib.compress(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), 1))
+            content = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+            write_bytes(entry, zlib.compress(content, 1))
         return result
 
     return remembered

@@ -69,12 +69,15 @@ def _response(
 ) -> tuple[float, float, float]:
     """Return how likely each response of a node is, given how likely those of its causes are."""
     # "And" is the least of noise and causes, "or" the greatest; noise itself is never or always.
-    p, found = world.probabilities[node], [0.0, 0.0, 0.0]
-    is_and = world.operators[node] == "and"
-    alone, heard = (1 - p, p) if is_and else (p, 1 - p)
+    p = world.probabilities[node]
+    found = [0.0, 0.0, 0.0]
     for combination, weight in causes:
-        found[NEVER if is_and else ALWAYS] += alone * weight
-        found[min(combination) if is_and else max(combination)] += heard * weight
+        if world.operators[node] == "and":
+            found[NEVER] += (1 - p) * weight
+            found[min(combination)] += p * weight
+        else:
+            found[ALWAYS] += p * weight
+            found[max(combination)] += (1 - p) * weight
     return found[NEVER], found[FOLLOWS], found[ALWAYS]
 
 

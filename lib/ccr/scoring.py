@@ -174,8 +174,8 @@ class Scores:
     def confusion(self) -> pd.DataFrame:
         """The number of prompts by their true answer (row) and the answer given (column)."""
         n = len(self._counts)
-        # The first rung, or the first three together, hold every prompt once.
-        counts = self._counts[:, :, 0, : 1 if n == 3 else 3].sum(axis=-1).astype(int)
+        every = 1 if n == 3 else 3  # the first so many rungs together hold every prompt once
+        counts = self._counts[:, :, 0, :every].sum(axis=-1).astype(int)
         return pd.DataFrame(counts, ANSWERS[:n], [*ANSWERS[:n], "unparseable"])
 
     @cached_property
@@ -234,7 +234,8 @@ class Scores:
         """Return how often samples occur, (1 + resamples, samples); in the first row, each once."""
         n, b = task.n_samples, self.n_resamples
         drawn = (uniforms(self.seed, f"resamples, task {task.number}", n=b * n)[0] * n).astype(int)
-        counts = np.bincount(np.arange(b).repeat(n) * n + drawn, minlength=b * n).reshape(b, n)
+        places = np.arange(b).repeat(n) * n + drawn
+        counts = np.bincount(places, minlength=b * n).reshape(b, n)
         # Single precision is exact for whole numbers up to 2^24, and twice as fast.
         return np.vstack([np.ones((1, n)), counts]).astype(np.float32)
 

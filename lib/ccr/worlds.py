@@ -70,7 +70,8 @@ class World:
                 found[key] = np.full_like(noise[node], -int(kept))
             else:
                 combine = np.bitwise_and if self.operators[node] == "and" else np.bitwise_or
-                values = (self.value(x, do, noise, found) for x in self.chain.parents[node])
+                causes = self.chain.parents[node]
+                values = (self.value(cause, do, noise, found) for cause in causes)
                 found[key] = reduce(combine, values, noise[node])
         return found[key]
 
