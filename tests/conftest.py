@@ -3,7 +3,6 @@
 And what keeps processes and workers from doing the same twice.
 """
 
-import gc
 import os
 import re
 
@@ -15,6 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from pathlib import Path
 
+import importing
 import nbformat
 import pytest
 from hypothesis import settings
@@ -36,17 +36,23 @@ sphinx: {config: {html_theme_options: {}}}
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Look for garbage neither while tests are collected nor, later, in what is there by then."""
-    gc.disable()
-    try:
+    with importing.much():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
+
+
+#: Modules whose tests import the same for seconds: Inspect, verifiers, and what these import.
+OF_LANGUAGE_MODELS = {
+    "tests/ccr/test_inspect_task.py",
+    "tests/ccr/test_verifiers_taskset.py",
+    "tests/test_causal_benchmark_book.py",
+}
 
 
 def sharing(test: str) -> str:
     """Say with which others a test shares fixtures: those of its module, or those of its page."""
     module, page = test.partition("::")[0], re.search(r"[\[-](page \w+)(-\w+)?\]$", test)
+    if module in OF_LANGUAGE_MODELS:
+        return "tests of language models"
     return f"{module} {page[1]}" if page else module
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 
+import importing
 import pytest
 import yaml
 from inspect_evals_lint import LintConfig, lint_package, lint_task_files
@@ -22,10 +23,11 @@ LISTED = yaml.safe_load((PACKAGE / "eval.yaml").read_text(encoding="utf-8"))
 def inspect():
     """Import it where it is used: all workers collect all tests, and this takes two seconds."""
     global read_eval_log, ccr, from_log
-    from inspect_ai.log import read_eval_log
+    with importing.much():
+        from inspect_ai.log import read_eval_log
 
-    from causal_benchmark_book.tasks import ccr
-    from lib.ccr.inspect_task import from_log
+        from causal_benchmark_book.tasks import ccr
+        from lib.ccr.inspect_task import from_log
 
 
 #: As people run it: from another folder, by the name of the installed package.

@@ -13,6 +13,9 @@ TESTS = [
     "tests/book/test_a.py::test_figure[runs/index]",
     "tests/test_b.py::test_sum[a page of text]",
     "tests/test_b.py::test_sum[2]",
+    "tests/ccr/test_inspect_task.py::test_one",
+    "tests/ccr/test_items.py::test_other",
+    "tests/test_causal_benchmark_book.py::test_two",
 ]
 
 
@@ -34,8 +37,8 @@ class Worker:
 @pytest.mark.parametrize("dist", ["load", "loadgroup"])
 def test_a_worker_is_given_whole_modules_or_pages_in_their_order(request, dist):
     pytest.importorskip("xdist", reason="the extra `test` is missing")
-    workers = [Worker() for _ in range(5)]
-    given, option = {"dist": dist, "tx": ["5*popen"]}, SimpleNamespace(loadscopereorder=True)
+    workers = [Worker() for _ in range(7)]
+    given, option = {"dist": dist, "tx": ["7*popen"]}, SimpleNamespace(loadscopereorder=True)
     make = request.config.hook.pytest_xdist_make_scheduler
     log = SimpleNamespace(loadscopesched=print)
     scheduler = make(config=SimpleNamespace(getvalue=given.get, option=option), log=log)
@@ -43,4 +46,5 @@ def test_a_worker_is_given_whole_modules_or_pages_in_their_order(request, dist):
         scheduler.add_node(worker)
         scheduler.add_node_collection(worker, TESTS)
     scheduler.schedule()
-    assert [worker.asked for worker in workers] == [[[0]], [[1, 5]], [[2, 3]], [[4]], [[6, 7]]]
+    asked = [[[0]], [[1, 5]], [[2, 3]], [[4]], [[6, 7]], [[8, 10]], [[9]]]
+    assert [worker.asked for worker in workers] == asked

@@ -3,8 +3,10 @@
 import asyncio
 import itertools
 import os
+import sys
 from types import SimpleNamespace
 
+import importing
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,15 +26,22 @@ PARAMETERS = {"n_per_bcc": [3, 3], "n_tasks": 2, "n_samples": 2, "seed": 3}
 def installed():
     """Import it where it is used: all workers collect all tests, and this takes two seconds."""
     global evaluate, ModelOutput, ModelUsage, get_model, Target, inspect_tasks, inspect_task
-    pytest.importorskip(
-        "inspect_ai", reason="Inspect is an optional extra: pip install -e '.[language-models]'"
-    )
-    from inspect_ai import eval as evaluate
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
-    from inspect_ai.scorer import Target
+    with pytest.MonkeyPatch.context() as patch:
+        # Who has only Inspect has no programs of vendors, and Inspect imports those that it finds.
+        for program in ("anthropic", "openai"):
+            patch.setitem(sys.modules, program, None)
+        with importing.much():
+            pytest.importorskip(
+                "inspect_ai",
+                reason="Inspect is an optional extra: pip install -e '.[language-models]'",
+            )
+            from inspect_ai import eval as evaluate
+            from inspect_ai.model import ModelOutput, ModelUsage, get_model
+            from inspect_ai.scorer import Target
 
-    from causal_benchmark_book import tasks as inspect_tasks
-    from lib.ccr import inspect_task
+            from causal_benchmark_book import tasks as inspect_tasks
+            from lib.ccr import inspect_task
+        yield
 
 
 def output(text):
