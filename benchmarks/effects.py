@@ -2,7 +2,7 @@
 
 Run it from the project's folder::
 
-    .venv/bin/python benchmarks/effects.py             # everything, 80 minutes
+    .venv/bin/python benchmarks/effects.py             # everything, 90 minutes
     .venv/bin/python benchmarks/effects.py truth       # some of it
 
 The results of estimators are computed anew, in a folder of their own. The bounds are those that
@@ -40,7 +40,7 @@ from lib.income.regimes import LOW, draw_panels, true_values
 LOTTERY, MISTAKE = 100_000, 1_000
 
 #: Studies, and panels, over which coverage is counted.
-STUDIES, PANELS = 600, 500
+STUDIES, PANELS = 600, 2_000
 
 NONE, FULL, EVENING = "No studies", "Full-time studies", "Evening course"
 
@@ -159,7 +159,7 @@ def regimes(folder: Path) -> Iterator[Finding]:
     for row in found[found["estimator"].isin(RIGHT)].itertuples():
         yield (
             f"{row.estimator}: coverage of 95 % intervals of the gain of {row.estimand!r} in "
-            f"{PANELS} panels of 5 000, three decisions (0.93 to 0.97)",
+            f"{PANELS:,} panels of 5 000, three decisions (0.93 to 0.97)",
             f"{row.value:.3f} ± {NORMAL * row._5:.3f}",
             0.93 <= row.value <= 0.97,
         )
