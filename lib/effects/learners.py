@@ -275,16 +275,20 @@ def cross_validated(settings: list[Learner], rows: Rows, race: bool = False) -> 
 def _grown(settings: list[Learner], used: list[int], rows: Rows) -> tuple[np.ndarray, ...]:
     """Grow forests of one size while they may be the best; return scores and settings left."""
     scale, features, target, folds, weights = rows
+    features = features.astype(np.float32)  # as every tree would convert them
     size, racing = settings[0].n_estimators, np.arange(len(settings))
-    forests = {at: clone(settings[at[0]]) for at in itertools.product(racing, used)}
+    forests = {
+        at: (clone(settings[at[0]]), list[Vector]()) for at in itertools.product(racing, used)
+    }
     for total in [*range(FEWEST, size, size // 4), size]:
         scores, by_tree = np.zeros(len(settings)), np.zeros((len(settings), total))
         for i, fold in itertools.product(racing, used):
             train, test = folds != fold, folds == fold
-            forest = forests[i, fold].set_params(n_estimators=total, warm_start=True)
+            (forest, trees), unseen = forests[i, fold], features[test]
+            forest.set_params(n_estimators=total, warm_start=True)
             fit(forest, features[train], target[train], weights[train])
-            trees = np.array([tree.predict(features[test]) for tree in forest.estimators_])
-            loss, each = _losses(trees, size, target[test], weights[test])
+            trees += [tree.predict(unseen) for tree in forest.estimators_[len(trees) :]]
+            loss, each = _losses(np.array(trees), size, target[test], weights[test])
             scores[i] -= loss / scale[fold]
             by_tree[i] += each / scale[fold]
         if total < size:
