@@ -114,6 +114,12 @@ def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, m
     assert why_stale(run) == "notebook changed"
 
 
+@pytest.fixture
+def unexecuted(monkeypatch):
+    """Pages as they are before their first cell: what goes in is noted by then."""
+    monkeypatch.setattr(running, "_execute", lambda source, *_: source)
+
+
 @pytest.mark.parametrize(
     ("parameters", "code", "file"),
     [
@@ -133,7 +139,7 @@ def test_a_page_is_stale_exactly_when_something_that_made_it_changed(page_run, m
     ids=["file", "module", "class", "package", "folder", "within", "named in a file", "at home"],
 )
 def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(
-    tiny_book, parameters, code, file, monkeypatch
+    tiny_book, unexecuted, parameters, code, file, monkeypatch
 ):
     for home in ("HOME", "USERPROFILE"):  # on Windows, the second one
         monkeypatch.setenv(home, str(tiny_book.root))
@@ -153,7 +159,7 @@ def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(
 
 
 @pytest.mark.parametrize("path", [".", "", "..", "/", "book", "\0"])
-def test_a_folder_that_holds_the_page_is_not_among_what_goes_in(tiny_book, path):
+def test_a_folder_that_holds_the_page_is_not_among_what_goes_in(tiny_book, unexecuted, path):
     notebook = tiny_book.add_notebook("reads", f"path: str = {path!r}", "1")
     run = Run(notebook, tiny_book.page("reads"), book=tiny_book)
     run_page(run)
