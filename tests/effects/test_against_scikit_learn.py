@@ -6,6 +6,7 @@ column transformer, settings chosen by `GridSearchCV`, estimates made in a line 
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -93,7 +94,8 @@ def study():
 
 @pytest.mark.parametrize("adjustment", COVARIATES)
 def test_deterministic_estimators_give_what_scikit_learn_gives(study, adjustment):
-    errors, r2 = by_scikit_learn(study.observational, study.control, study.treated, adjustment)
+    with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
+        errors, r2 = by_scikit_learn(study.observational, study.control, study.treated, adjustment)
     options = {"adjustment": adjustment, "estimators": list(errors), "progress": False}
     ours = benchmark(study, bootstraps=0, **options)
     ours = ours.pivot_table(index="estimator", columns="metric", values="value")
