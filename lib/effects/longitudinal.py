@@ -228,6 +228,13 @@ def _without(scores: np.ndarray | None, phi: np.ndarray) -> np.ndarray:
     return phi if scores is None else phi - scores @ (_inverse(scores) @ (scores.T @ phi))
 
 
+def _check_followed(panel: Panel, regime: str) -> None:
+    # Where nobody follows it, no regression can learn.
+    followers = panel.followed(regime).sum(axis=0)
+    rule = f"regime {regime!r} must be followed by somebody at each decision"
+    check(bool(followers.all()), rule, followers.tolist())
+
+
 def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float = 1.0) -> Worth:
     """Weight those who followed a regime by the inverse probability of what they did.
 
@@ -245,9 +252,7 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
 
 def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
     """Regress on x and all decisions, and average the predictions at a regime's decisions."""
-    followers = panel.followed(regime).sum(axis=0)
-    rule = f"regime {regime!r} must be followed by somebody at each decision"
-    check(bool(followers.all()), rule, followers.tolist())
+    _check_followed(panel, regime)
     levels, y = np.eye(len(panel.levels))[:, 1:], panel.outcomes
     codes = panel.taken, panel.said[regime]
     seen, there = (np.hstack([x, levels[each].reshape(len(x), -1)]) for each in codes)
@@ -283,11 +288,12 @@ def structural_model(
 
 def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) -> Matrix:
     """Return the iterated regressions of a regime, followed by the outcome, (K + 1, n)."""
+    _check_followed(panel, regime)
     found = [panel.outcomes]
     for x, here in zip(panel.histories[::-1], panel.followed(regime).T[::-1], strict=True):
         weights = 1.0 * (here & learned_from)
-        rule = f"regime {regime!r} must be followed by somebody at each decision, in two folds"
-        check(weights.any(), rule, "fewer")
+        rule = f"regime {regime!r} must be followed at each decision in at least two of the folds"
+        check(weights.any(), rule, "one")
         found.append(x @ (_inverse(x, weights, PENALTY) @ (x.T @ (weights * found[-1]))))
     return np.array(found[::-1])
 

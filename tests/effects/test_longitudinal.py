@@ -516,7 +516,7 @@ def test_regressions_of_a_fold_need_followers_outside_of_it():
     alone = replace(panel, regimes={"never": "no", "always": "yes"})
     vars(alone)["taken"][:] = first[:, None]
     assert np.isfinite(g_computation(alone, "always")[0])
-    with pytest.raises(InputError, match=r"'always' must be followed .* two folds"):
+    with pytest.raises(InputError, match=r"'always' must be followed .* two of the folds"):
         doubly_robust(alone, "always")
 
 
