@@ -35,11 +35,16 @@ from lib.files import AnyPath, read_yaml
 Options: TypeAlias = dict[str, Any]
 Grids: TypeAlias = AnyPath | Options
 
-#: The file of the paper's estimators and those added since; of estimators that state intervals, of
-#: candidates to choose among, and of several families, all three with fixed settings.
+#: The file of the paper's estimators and those added since.
 GRIDS = ROOT / "data" / "estimators" / "income_scm.yml"
+
+#: Estimators that state intervals, with fixed settings.
 COVERAGE = ROOT / "data" / "estimators" / "coverage.yml"
+
+#: The candidates of the book.
 CANDIDATES = ROOT / "data" / "estimators" / "candidates.yml"
+
+#: Estimators of several families, with fixed settings.
 STRESS_GRIDS = ROOT / "data" / "estimators" / "stress.yml"
 
 #: The paper's eleven, in the order of its Table 2.

@@ -284,7 +284,8 @@ def _grown(settings: list[Learner], used: list[int], rows: Rows) -> tuple[np.nda
         scores, by_tree = np.zeros(len(settings)), np.zeros((len(settings), total))
         for i, fold in itertools.product(racing, used):
             train, test = folds != fold, folds == fold
-            (forest, trees), unseen = forests[i, fold], features[test]
+            forest, trees = forests[i, fold]
+            unseen = features[test]
             forest.set_params(n_estimators=total, warm_start=True)
             fit(forest, features[train], target[train], weights[train])
             trees += [tree.predict(unseen) for tree in forest.estimators_[len(trees) :]]

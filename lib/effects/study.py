@@ -315,6 +315,7 @@ def varies(numbers: Vector) -> bool:
 def check_subjects(name: str, table: pd.DataFrame | pd.Series, others: pd.DataFrame) -> None:
     """Refuse rows of other subjects, or in another order, if indices or columns name them."""
     rule = f"{name} must have a row for every subject, in the order of the subjects"
+    # Other names of rows say nothing: such rows go by their position.
     moved = not table.index.equals(others.index) and {*table.index} == {*others.index}
     check(not moved, rule, table.index[:3].tolist())
     if "subject" in table and "subject" in others:
