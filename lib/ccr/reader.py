@@ -151,7 +151,8 @@ def _said(theme: Theme, text: str) -> tuple[str, bool]:
 def _facts(theme: Theme, context: str) -> Facts:
     """Return, for each condition without a rule, whether it holds according to the facts told."""
     first, _, told = context.partition("\n\n")
-    _refuse_unknown(theme, _sentences(told.removesuffix(_FORMS["open"])))
+    sentences = _sentences(told.removesuffix(_FORMS["open"]))
+    names = [_known(theme, sentence).get("name") for sentence in sentences]
     rules, facts, all_told = _rules(theme, first), {}, not told.endswith(_FORMS["open"])
     for own in itertools.chain.from_iterable(conditions for _, conditions in rules.values()):
         if own not in rules:
@@ -159,6 +160,10 @@ def _facts(theme: Theme, context: str) -> Facts:
                 facts[own] = theme.holds(own, context)
             decided = facts[own] is not None or not all_told
             check(decided, "the context must say whether each condition holds", own)
+    # If facts may be untold, nobody would miss one whose name has a typo.
+    words = set(re.findall(r"[\w-]+", " ".join(facts)))
+    for name in [] if all_told else filter(None, names):
+        check(words.issuperset(name.split()), "a condition must name each of whom is told", name)
     return facts
 
 
@@ -171,7 +176,7 @@ def _rules(theme: Theme, context: str) -> Rules:
             check(rule[0] not in rules, "the context must not tell a rule twice", rule[0])
             rules[rule[0]] = rule[1]
         else:
-            _refuse_unknown(theme, [sentence])
+            _known(theme, sentence)
     sorter = TopologicalSorter({clause: conditions for clause, (_, conditions) in rules.items()})
     try:
         return {clause: rules[clause] for clause in sorter.static_order() if clause in rules}
@@ -199,7 +204,7 @@ def _rule(theme: Theme, sentence: str) -> tuple[str, Rule] | None:
     return effect, (_FORMS["joined"][joined], tuple(conditions))
 
 
-def _first(forms: Iterable[str], text: str) -> re.Match[str] | None:
+def _first(forms: Iterable[str | re.Pattern[str]], text: str) -> re.Match[str] | None:
     return next((found for form in forms if (found := re.fullmatch(form, text))), None)
 
 
@@ -207,15 +212,16 @@ def _sentences(text: str) -> list[str]:
     return re.split(r"(?<=\.) ", text.strip()) if text else []
 
 
-def _refuse_unknown(theme: Theme, sentences: list[str]) -> None:
-    for sentence in sentences:
-        met = _known(theme).fullmatch(sentence)
-        check(met is not None, f"theme {theme.name!r} must know every sentence", sentence)
+def _known(theme: Theme, sentence: str) -> dict[str, str]:
+    """Return the named parts of a sentence that a theme knows, and refuse any other sentence."""
+    if found := _first(_patterns(theme), sentence):
+        return found.groupdict()
+    raise InputError(f"theme {theme.name!r} must know every sentence: found {sentence!r}")
 
 
 @lru_cache
-def _known(theme: Theme) -> re.Pattern[str]:
-    """Return a pattern of the sentences that open or close a context, and of those of a sample."""
+def _patterns(theme: Theme) -> list[re.Pattern[str]]:
+    # Of the sentences that open or close a context, and of those of a sample.
     frame = [one for text in (*theme.openings, theme.closing) for one in _sentences(text)]
     with errors.told(f"the sentences of theme {theme.name!r}"):
-        return re.compile("|".join([*map(re.escape, frame), *theme.sentences]))
+        return [re.compile(form) for form in (*map(re.escape, frame), *theme.sentences)]

@@ -101,7 +101,8 @@ class Theme(ABC):
     #: ``{}`` stands for the name of the node.
     clauses: ClassVar[Sequence[Sequence[str]]] = ()
 
-    #: Patterns of all sentences of a sample, facts and details; the reader refuses any other.
+    #: Patterns of all sentences of a sample, facts and details; the reader refuses any other. If
+    #: some facts are not told, it also refuses what a group ``name`` matches, if no condition does.
     sentences: ClassVar[Sequence[str]] = ()
 
     #: The operators that the theme insists on, if any.

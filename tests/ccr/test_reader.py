@@ -1,5 +1,6 @@
 """The reader against prompts written and answered by hand, and against spoilt ones."""
 
+import itertools
 import re
 import time
 
@@ -7,8 +8,9 @@ import pytest
 
 from lib.ccr import generate
 from lib.ccr.reader import read
+from lib.ccr.stories import FORMS
 from lib.ccr.tasks import Tasks
-from lib.ccr.theme import Node, Theme, find_theme, only, themes
+from lib.ccr.theme import Friends, Node, Theme, find_theme, only, themes
 from lib.errors import InputError
 
 RULES = {
@@ -33,6 +35,7 @@ RULES = {
         "candies; (b) Ines is happy; (c) Hugo is happy."
     ),
 }
+FRIENDS = [name for name, theme in themes().items() if isinstance(theme, Friends)]
 CANDIES = "Ines gets 1 candy. Hugo gets 1 candy. Rosa gets 0 candies."
 DO = (
     "Suppose that, regardless of all other circumstances, {}, while every other rule and every "
@@ -243,17 +246,22 @@ def test_blanks_around_a_text_do_not_matter():
     assert read(f" {ROSA}\n\nRosa gets 4 candies.\n", " Is Rosa happy?\n") == 1
 
 
-@pytest.mark.parametrize("theme", sorted(themes()))
+# With facts withheld, an entry with another code is an aside: no rule names its code.
+@pytest.mark.parametrize(
+    ("theme", "withheld"),
+    [*itertools.product(sorted(themes()), [0]), *itertools.product(FRIENDS, [0.5])],
+)
 @pytest.mark.parametrize("spoil", ["doubled", "swapped", "left out"])
-def test_a_typo_is_refused_or_changes_nothing(theme, spoil):
+def test_a_typo_is_refused_or_changes_nothing(theme, withheld, spoil):
     """Every third letter of prompts in each wording; numbers may say something else in earnest."""
-    told = {"n_samples": 1, "n_tasks": 3, "n_wordings": 3, "seed": 5}
+    told = {"n_samples": 1, "n_tasks": 3, "n_wordings": 3, "seed": 5, "withheld": withheld}
     refused = 0
     for task in generate(theme, [3, 2], **told).tasks:
         prompts = list(Tasks([task]).prompts())
         for prompt in (prompts[0], prompts[-1]):
             text = f"{prompt['context']}\n\n{prompt['text']}"
-            assert read(prompt["context"], prompt["text"], theme) == prompt["answer"]
+            right = task.labels[prompt["question"], prompt["sample"]]
+            assert read(prompt["context"], prompt["text"], theme) == right
             for place in range(0, len(text) - 1, 3):
                 one, two = text[place : place + 2]
                 if not (one.isalpha() and two.isalpha()):
@@ -265,8 +273,15 @@ def test_a_typo_is_refused_or_changes_nothing(theme, spoil):
                 except InputError:
                     refused += 1
                 else:
-                    assert answer == prompt["answer"], spoilt
+                    assert answer == right, spoilt
     assert refused > 100
+
+
+def test_of_others_it_may_only_tell_if_no_fact_is_missed():
+    question, told = "Is Rosa happy?", f"{ROSA}\n\nRosa gets 4 candies. Roza gets 1 candy."
+    assert read(told, question) == 1
+    with pytest.raises(InputError, match="must name each of whom is told: found 'Roza'"):
+        read(f"{told} {FORMS['untold']}", question)
 
 
 @pytest.mark.parametrize("words", ["if and only if ", "It is the case that ", "whenever ", "(a) "])

@@ -30,7 +30,8 @@ class FluVaccine(Friends, name="flu_vaccine"):
 
     def holds(self, own: str, text: str) -> bool | None:
         """Compare the days of the friend's own symptom with the number required."""
-        least = r"([\w-]+) had ([a-z ]+) for at least (\d+) days last winter"
+        symptoms = "|".join(self.symptoms)
+        least = rf"([\w-]+) had ({symptoms}) for at least (\d+) days last winter"
         name, symptom, days = understood(least, own).groups()
         told = rf"Last winter, {name} (?:never had {symptom}|had {symptom} for (\d+) days?)\."
         found = only(told, text)
