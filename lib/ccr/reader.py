@@ -160,10 +160,10 @@ def _facts(theme: Theme, context: str) -> Facts:
                 facts[own] = theme.holds(own, context)
             decided = facts[own] is not None or not all_told
             check(decided, "the context must say whether each condition holds", own)
-    # If facts may be untold, nobody would miss one whose name has a typo.
-    words = set(re.findall(r"[\w-]+", " ".join(facts)))
-    for name in [] if all_told else filter(None, names):
-        check(words.issuperset(name.split()), "a condition must name each of whom is told", name)
+    if not all_told:  # nobody would miss a fact whose name has a typo
+        words = set(re.findall(r"[\w-]+", " ".join(facts)))
+        for name in filter(None, names):
+            check({*name.split()} <= words, "a condition must name each of whom is told", name)
     return facts
 
 

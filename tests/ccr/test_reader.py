@@ -35,7 +35,7 @@ RULES = {
         "candies; (b) Ines is happy; (c) Hugo is happy."
     ),
 }
-FRIENDS = [name for name, theme in themes().items() if isinstance(theme, Friends)]
+OF_FRIENDS = [name for name, theme in themes().items() if isinstance(theme, Friends)]
 CANDIES = "Ines gets 1 candy. Hugo gets 1 candy. Rosa gets 0 candies."
 DO = (
     "Suppose that, regardless of all other circumstances, {}, while every other rule and every "
@@ -249,7 +249,7 @@ def test_blanks_around_a_text_do_not_matter():
 # With facts withheld, an entry with another code is an aside: no rule names its code.
 @pytest.mark.parametrize(
     ("theme", "withheld"),
-    [*itertools.product(sorted(themes()), [0]), *itertools.product(FRIENDS, [0.5])],
+    [*itertools.product(sorted(themes()), [0]), *itertools.product(OF_FRIENDS, [0.5])],
 )
 @pytest.mark.parametrize("spoil", ["doubled", "swapped", "left out"])
 def test_a_typo_is_refused_or_changes_nothing(theme, withheld, spoil):

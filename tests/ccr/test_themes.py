@@ -130,11 +130,13 @@ def test_a_fact_that_is_told_twice_is_refused(theme, seed):
 @THEMES
 @pytest.mark.parametrize("seed", range(3))
 def test_all_sentences_of_a_sample_are_known_and_nothing_else_is(theme, seed):
-    known = re.compile("|".join(theme.sentences).replace("?P<name>", ""))
+    def known(sentence):
+        return any(re.fullmatch(pattern, sentence) for pattern in theme.sentences)
+
     for node in nodes_of(theme, seed=seed):
-        assert all(known.fullmatch(sentence) for sentence in sentences_of(node))
+        assert all(known(sentence) for sentence in sentences_of(node))
         for clause in (node.true, node.false, node.own, node.question):
-            assert not known.fullmatch(f"{clause}.")
+            assert not known(f"{clause}.")
 
 
 @THEMES
