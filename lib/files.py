@@ -151,7 +151,11 @@ def read_table(path: AnyPath | pd.DataFrame) -> pd.DataFrame:
             return pd.read_parquet(path)
         # If the first row is longer than the line of names, pandas alone would shift the names.
         check_once("column", pd.read_csv(path, header=None, nrows=2).iloc[0])
-        return pd.read_csv(path)
+        table = pd.read_csv(path)
+        # In a column of text, only an empty field is missing: a level may be called None or NA.
+        texts = [*table.select_dtypes(exclude=["number", "bool"])]
+        exact = pd.read_csv(path, keep_default_na=False, na_values=[""]) if texts else table
+        return table.assign(**exact[texts])
 
 
 def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:

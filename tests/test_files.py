@@ -10,6 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -347,6 +348,20 @@ def test_a_table_that_cannot_be_read_is_refused_in_one_line(tmp_path):
         with pytest.raises(InputError, match=f"^file .*{name} cannot be read: ") as refused:
             read_table(tmp_path / name)
         assert "\n" not in str(refused.value)
+
+
+def test_a_level_may_be_called_none_and_a_number_be_missing(tmp_path):
+    insured = ["None", "NA", None, "null", "private"]
+    table = pd.DataFrame({"insured": insured, "age": [1.5, np.nan, 3.0, 4.0, 5.0], "old": True})
+    for name, write in (("t.csv", table.to_csv), ("t.parquet", table.to_parquet)):
+        write(tmp_path / name, index=False)
+        read = read_table(tmp_path / name)
+        assert (
+            read["insured"].astype(object).where(read["insured"].notna(), None).tolist() == insured
+        )
+        pd.testing.assert_frame_equal(read[["age", "old"]], table[["age", "old"]])
+    (tmp_path / "r.csv").write_text("age,sex\n1,F\nNA,M\n")
+    assert read_table(tmp_path / "r.csv")["age"].isna().tolist() == [False, True]
 
 
 def test_of_a_doubled_column_the_name_is_told(tmp_path):

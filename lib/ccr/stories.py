@@ -118,7 +118,7 @@ class Story:
         >>> task = generate("candy_party", [3, 3], n_samples=5, withheld=0.6).tasks[0]
         >>> mine = Question("mine", (Claim(2),), given=(Claim(4, False),))
         >>> task.story.ask(mine)
-        'As things are, it is known that Kaito is not happy. Is Elif happy?'
+        'As things are before any change, it is known that Kaito is not happy. Is Elif happy?'
         >>> ANSWERS[decide(task.world, [mine], task.told)[0, 0]]
         'Cannot be known'
         """

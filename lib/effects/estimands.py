@@ -67,7 +67,8 @@ def average_effects(study: Study) -> pd.DataFrame:
     effects = study.difference if study.effects is None else study.effects
     weights = {"ATE": np.ones(len(effects))}
     if study.test_probabilities is not None:
-        weights = weights_of(*study.test_probabilities[list(study.arms)].to_numpy(float).T)
+        chances = study.test_probabilities.reindex(columns=[*study.arms])
+        weights = weights_of(*chances.to_numpy(float).T)
     rows = {}
     for name, h in weights.items():
         value = np.average(effects, weights=h) if h.any() else np.nan

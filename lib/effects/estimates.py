@@ -124,7 +124,7 @@ def benchmarks(
     check_count("bootstraps", bootstraps, least=0)
     estimators, studies = _as_dict(estimators, seed=seed), iter(studies)
     if choose == "once" and (first := next(studies, None)) is not None:
-        estimators = with_settings_of(first, estimators, n_jobs=n_jobs)
+        estimators = with_settings_of(first, estimators, n_jobs=n_jobs, keep=keep)
         studies = itertools.chain([first], studies)
     for k, (study, found) in enumerate(_estimates(studies, estimators, n_jobs, progress, keep)):
         table = evaluate(study, found, bootstraps, seed)
@@ -137,16 +137,17 @@ def estimate(
     estimators: Estimators = PAPER,
     n_jobs: int | None = None,
     progress: bool = True,
+    keep: bool = True,
     **of_file: Any,
 ) -> dict[str, Estimate]:
-    """Run estimators, and keep each result on disk as it finishes, so that work can be resumed.
+    """Run estimators, and `keep` each result on disk as it finishes, so that work can be resumed.
 
     `estimators` are names in an estimator file, which is read with the remaining parameters, see
     :func:`~lib.effects.estimator_files.read_estimators`. Or they are a dict, name → estimator, such
     as `{"mine": MyLearner(depth=3)}`; an estimator may also be one of EconML. Results of a class of
     your own are not kept, because changes of its code would go unnoticed.
     """
-    ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress, True)
+    ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress, keep)
     return found
 
 

@@ -66,7 +66,10 @@ def influence(
     if isinstance(model, LogisticRegression):
         curvature, penalty = fitted * (1 - fitted), 1 / model.C
     design = np.column_stack([features, np.ones(len(fitted))])
-    penalties = np.diag([penalty] * (design.shape[1] - 1) + [0.0])
+    # Alone among the solvers, liblinear penalises the intercept, too.
+    of_intercept = penalty if getattr(model, "solver", None) == "liblinear" else 0.0
+    scale = getattr(model, "intercept_scaling", 1.0)
+    penalties = np.diag([penalty] * (design.shape[1] - 1) + [of_intercept / scale**2])
     curved = (weights * curvature * design.T).T
     inverse = np.linalg.pinv(design.T @ curved + penalties)
     residuals = target - fitted
@@ -143,11 +146,12 @@ def lotteries(
     r"""Draw one study per seed from a population in which both outcomes are known.
 
     The population is the test subjects of a study. From it, n are drawn with replacement. Each
-    takes an arm with its true probability raised to a power γ: 0 is a fair lottery, 1 the world as
-    it is. Studies are marked on the population, or on other subjects given as fields of a study.
+    takes an arm with its true probability raised to a power γ: 0 is a fair lottery, 1 leaves it
+    as it is. Studies are marked on the population, or on other subjects given as fields of a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
-    chances = tempered(needed("test_probabilities", population.test_probabilities)[arms], power)
+    known = needed("test_probabilities", population.test_probabilities)
+    chances = tempered(known.reindex(columns=arms), power)
     told = zip(tables, arms, strict=True)
     worlds = pd.concat([table.assign(**{population.treatment: arm}) for table, arm in told])
     m, chance = len(chances), chances[arms[1]].to_numpy()

@@ -132,8 +132,8 @@ class Panel:
         check(min(len(self.table), len(self.adjustment)) > 0, rule, named)
         table = self.table.infer_objects()
         # Levels are those of the whole table, so each has a column also at a step that lacks it.
-        texts = table[[*today, *past]].select_dtypes(exclude=["number", "bool"])
-        table = table.astype(dict.fromkeys(texts, "category"))
+        texts = table[[*today, *past]].select_dtypes(exclude=["number", "bool"]).astype("category")
+        table = table.assign(**{k: one.cat.remove_unused_categories() for k, one in texts.items()})
         steps = dict(list(table.set_index("subject").groupby("t")))
         last = steps[max(steps)]
         rule = "a panel must have every subject once at every step, in the same order"
@@ -191,7 +191,8 @@ class Panel:
         """The true probability of every level that was taken, (n, K)."""
         check_known("column of the panel", "propensity", self.table, limit=50)
         found = [self.table.loc[self.table["t"] == t, "propensity"] for t in self.decisions]
-        chances = np.array(found).T
+        with told("propensity"):
+            chances = np.array(found, dtype=float).T
         wrong = chances[~((chances > 0) & (chances <= 1))].tolist()
         check(not wrong, "propensity must be above 0 and at most 1", wrong[:3])
         return chances, None

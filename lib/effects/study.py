@@ -169,9 +169,11 @@ class Study:
             _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
         check_once("covariate", names)
         used = self._rows_in_arms()
+        alone = self.control.equals(self.treated)  # there is but the observed table
         for which, level in zip(TABLES[1:], self.arms, strict=True):
             took = getattr(self, which).get(self.treatment, pd.Series([level])).unique().tolist()
-            check(level in took, f"the {which} table must have subjects with {level!r}", took)
+            rule = f"the {which} table must have subjects with {level!r}{'' if alone else ' alone'}"
+            check(level in took if alone else took == [level], rule, took)
         rows, control, treated = self.observational[used], self.control, self.treated
         if self.group not in (None, GROUP):
             check_known("group", self.group, control)
@@ -330,7 +332,7 @@ def _probabilities(
     rule = f"{which} must have one row per subject, {len(whose):,}"
     check(len(table) == len(whose), rule, len(table))
     check_subjects(which, table, whose)
-    both: Matrix = table[list(arms)].to_numpy(dtype=float)
+    both: Matrix = table.reindex(columns=[*arms]).to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
     check(not wrong, f"{which} must lie between 0 and 1", wrong[:3])
     above = both[both.sum(axis=1) > 1.015].tolist()  # two rounded to per cent may sum to 1.01

@@ -52,6 +52,8 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     """
     n_studies = len(table["study"].unique())
     check(n_studies > 1, "a summary needs at least two studies", n_studies)
+    twice = table.duplicated(["study", "estimator", "estimand", "metric"]).sum()
+    check(twice == 0, "studies of several tables must have numbers of their own", f"{twice} twice")
     known = "R², truth" if (table["metric"] == "R², truth").any() else "R²"
     table = table[table["metric"].isin(["error", "coverage", "width", known])].copy()
     missed = table["value"].abs().where(table["metric"] == "error", -table["value"])

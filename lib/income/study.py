@@ -121,7 +121,8 @@ def draw_studies(
     options, firsts = OF_TEST_SUBJECTS | options, dict[Simulator, DrawnStudy]()
     taken = set[tuple[Simulator, int]]()  # one study twice would pass for two draws
     for simulator, seed in zip(itertools.cycle(simulators), seeds, strict=False):
-        of_others = seed not in (options["test_seed"], options["truth_seed"])
+        fixed = firsts[simulator].drawn if simulator in firsts else options
+        of_others = seed not in (fixed["test_seed"], fixed["truth_seed"])
         check(of_others, "the seed of a study must differ from test_seed and truth_seed", seed)
         check((simulator, seed) not in taken, "studies of one simulator need different seeds", seed)
         taken.add((simulator, seed))

@@ -155,6 +155,10 @@ class World:
             check_names(f"{place}: column", ("subject", "t", variable), action)
             action = action.loc[action["t"] == step].set_index("subject")[variable]
         if isinstance(action, pd.Series):
+            rows, n = len(action), len(self.subjects)
+            whole = isinstance(action.index, pd.RangeIndex) and rows == n * len(self.steps) > n
+            rule = f"{place}: a column must have a row per subject; a world is given as a frame"
+            check(not whole, rule, f"{rows:,} rows for {n:,} subjects")
             absent = np.setdiff1d(self.subjects, action.index)
             if len(absent):
                 raise InputError(f"{place}: no value is given for subject {absent[0]}")

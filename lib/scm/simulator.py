@@ -124,9 +124,13 @@ class Simulator(BaseEstimator):
         """Return what identifies this fit, since its bytes differ from one load to the next."""
         if getattr(self, "recipe_", None) is None:
             raise pickle.PicklingError("it is not known what made this fit")
-        # Mechanisms are objects, whose parameters may have been changed since, or they themselves.
+        # Mechanisms are objects, whose parameters and numbers may have been changed since, or they
+        # themselves.
         now = [*self.initial_.values(), *self.transition_.values()]
-        return self.recipe_, self.coupling, repr(now), [type(one) for one in now]
+        numbers = [
+            {k: v for k, v in vars(one).items() if isinstance(v, float | np.ndarray)} for one in now
+        ]
+        return self.recipe_, self.coupling, repr(now), [type(one) for one in now], numbers
 
     def _kind(self, name: str, series: pd.Series) -> Levels:
         if missing := int(series.isna().sum()):

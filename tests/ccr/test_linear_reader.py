@@ -106,10 +106,10 @@ INSTRUCTIONS = (
     "In one kind of cell, the transcripts bear the names of people. Every transcript has its own "
     "enzyme, and all volumes are counted in picolitres (pL) from those of a resting cell, so that "
     "they may be negative. To find the volume of Ana, take that of its own enzyme. To find the "
-    "volume of Bo-Li, take that of its own enzyme, add -2 times the volume of Ana. To find the "
-    "volume of Cy, take that of its own enzyme, add 0.5 times the volume of Ana, add 1.5 times the "
-    "volume of Bo-Li. There are no other influences.\n\nAna has an enzyme of 3 pL. Bo-Li has an "
-    "enzyme of -1 pL. Cy has an enzyme of 0 pL."
+    "volume of Bo-Li, take that of its own enzyme, then add -2 times the volume of Ana. To find "
+    "the volume of Cy, take that of its own enzyme, then add 0.5 times the volume of Ana, then add "
+    "1.5 times the volume of Bo-Li. There are no other influences.\n\nAna has an enzyme of 3 pL. "
+    "Bo-Li has an enzyme of -1 pL. Cy has an enzyme of 0 pL."
 )
 EQUATIONS = (
     "Here is a model of one kind of cell. For a transcript X, v(X) is its volume and e(X) that of "

@@ -344,10 +344,14 @@ ENDS = (
     ("facts", "question", "answer"),
     [
         ("Hugo gets 1 candy.", "Is Rosa happy?", 2),
-        ("Hugo gets 1 candy.", "As things are, it is known that Hugo is happy. Is Rosa happy?", 1),
         (
             "Hugo gets 1 candy.",
-            "As things are, it is known that Hugo is not happy. Is Rosa happy?",
+            "As things are before any change, it is known that Hugo is happy. Is Rosa happy?",
+            1,
+        ),
+        (
+            "Hugo gets 1 candy.",
+            "As things are before any change, it is known that Hugo is not happy. Is Rosa happy?",
             0,
         ),
         ("Hugo gets 1 candy.", ENDS, 1),
@@ -355,14 +359,15 @@ ENDS = (
         ("Rosa gets 1 candy.", ENDS, 2),
         (
             "Rosa gets 4 candies.",
-            "As things are, it is known that Rosa is happy and that Hugo is happy. Was the first "
-            f"necessary for the second: {UNDONE}",
+            "As things are before any change, it is known that Rosa is happy and that Hugo is "
+            f"happy. Was the first necessary for the second: {UNDONE}",
             2,
         ),
         (
             "Rosa gets 1 candy.",
-            "As things are, it is known that Rosa is not happy and that Hugo is not happy. Would "
-            f"the contrary of the first be sufficient for the contrary of the second: {UNDONE}",
+            "As things are before any change, it is known that Rosa is not happy and that Hugo is "
+            "not happy. Would the contrary of the first be sufficient for the contrary of the "
+            f"second: {UNDONE}",
             1,
         ),
         (
@@ -386,7 +391,7 @@ def test_what_is_not_told_is_open_until_something_known_decides_it(facts, questi
 
 
 def test_what_is_known_must_be_possible_and_said_by_the_rules():
-    known = "As things are, it is known that {} is not happy. Is Rosa happy?"
+    known = "As things are before any change, it is known that {} is not happy. Is Rosa happy?"
     with pytest.raises(InputError, match="the context must not contradict what is known"):
         read(f"{TWO}Hugo gets 7 candies. {OPEN}", known.format("Hugo"))
     for question in (known.format("Emil"), DO[0].format("Emil is happy") + "Is Rosa happy?"):

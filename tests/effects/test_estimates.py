@@ -297,6 +297,8 @@ def test_results_are_kept_as_they_finish(tables, monkeypatch):
 
 def test_small_results_need_not_be_kept(tables, tmp_path):
     once = benchmark(*tables, estimators=["ipw-lr", "match-nn-eu"], keep=False, **OPTIONS)
+    options = OPTIONS | {"choose": "once", "keep": False}
+    benchmark(*tables, estimators=["ipw-lr", "match-nn-eu"], **options)
     assert not [*tmp_path.rglob("*.pkl")]
     again = benchmark(*tables, estimators=["ipw-lr", "match-nn-eu"], **OPTIONS)
     assert (

@@ -92,6 +92,17 @@ def test_the_error_of_weighting_counts_that_propensities_are_estimated(estimand)
     assert estimator.fit(*data).standard_error_ == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.parametrize("scaling", [1.0, 3.0])
+def test_a_penalty_on_the_intercept_is_part_of_the_error(scaling):
+    x, a, y = world(250)
+    a = np.maximum(a, np.random.default_rng(1).random(250) < 0.6)  # so that the intercept is large
+    model = FittedOnce(C=0.02, solver="liblinear", intercept_scaling=scaling, tol=1e-9)
+    estimator = IPW(Search(model, scored=False))
+    expected = jackknife(estimator, x, a, y + 20, lambda fitted: fitted.ate_)
+    found = estimator.fit(x, a, y + 20).standard_error_
+    assert found == pytest.approx(expected, rel=0.05)
+
+
 def test_the_error_of_horvitz_and_thompson_is_that_of_a_sum():
     data, estimator = world(250), IPW(PENALISED)
     expected = jackknife(estimator, *data, lambda fitted: fitted.ate_)

@@ -438,6 +438,8 @@ def test_a_level_has_a_column_also_where_nobody_has_it():
     levels = table.astype({"place": pd.CategoricalDtype(places)})
     for name in ("dynamic-dml", "ipw", "g-computation"):
         assert ENTRANTS[name](text) == ENTRANTS[name](replace(text, table=levels))
+        more = table.astype({"place": pd.CategoricalDtype(["bay", *places])})
+        assert ENTRANTS[name](text) == ENTRANTS[name](replace(text, table=more))
 
 
 def test_one_level_alone_tells_nobody_apart():
@@ -456,6 +458,15 @@ def test_true_probabilities_that_are_not_there_are_missed():
     blind = replace(panel, table=panel.table.drop(columns="propensity"))
     with pytest.raises(InputError, match="column of the panel 'propensity' is unknown"):
         weighting(blind, "never", "known")
+
+
+def test_true_probabilities_may_be_objects_and_no_text():
+    panel = draw(50)
+    objects = replace(panel, table=panel.table.astype({"propensity": object}))
+    texts = replace(panel, table=panel.table.assign(propensity="likely"))
+    assert ENTRANTS["msm-true"](objects) == ENTRANTS["msm-true"](panel)
+    with pytest.raises(InputError, match="propensity: could not convert string to float"):
+        weighting(texts, "never", "known")
 
 
 @pytest.mark.parametrize("wrong", [np.nan, 0.0, 7.0])

@@ -135,7 +135,8 @@ def study(estimates):
     seen = pd.DataFrame({"x": np.arange(300.0), "studies": ["no", "yes"] * 150, "income": 0.0})
     seen["level"] = groups.astype(float)
     names = {"adjustment": ["x"], "arms": ("no", "yes"), "group": "level"}
-    return read_study(seen, seen, seen.assign(income=truth), truth=truth + 1, **names)
+    control, treated = seen.assign(studies="no"), seen.assign(studies="yes", income=truth)
+    return read_study(seen, control, treated, truth=truth + 1, **names)
 
 
 def test_a_missing_group_takes_nobody_out_of_other_metrics(estimates, study):

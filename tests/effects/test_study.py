@@ -97,12 +97,17 @@ def broken(change):
         (
             lambda s, c, t: (s, c.assign(studies="yes"), t.assign(studies="no")),
             {},
-            r"control table must have subjects with 'no': found \['yes'\]",
+            r"control table must have subjects with 'no' alone: found \['yes'\]",
+        ),
+        (
+            lambda s, c, t: (s, c.assign(studies=["yes"] + ["no"] * (len(c) - 1)), t),
+            {},
+            r"control table must have subjects with 'no' alone: found \['yes', 'no'\]",
         ),
         (
             lambda s, c, t: (s, c.assign(studies="no"), t.assign(studies="no")),
             {},
-            r"treated table must have subjects with 'yes': found \['no'\]",
+            r"treated table must have subjects with 'yes' alone: found \['no'\]",
         ),
         (
             lambda s, c, t: (s, c, t),
@@ -420,6 +425,15 @@ def test_probabilities_of_test_subjects_are_checked_like_the_others(tables):
             read(tables, test_probabilities=wrong)
     named = known[::-1].set_axis([*"abcd"])  # which says nothing of whose row it is
     assert read(tables, test_probabilities=named).test_probabilities is named
+
+
+def test_arms_may_be_truth_values_also_where_probabilities_are_known(tables):
+    seen, *worlds = tables
+    chances = pd.DataFrame({False: [0.25] * 4, True: [0.75] * 4})
+    known = {"probabilities": chances, "test_probabilities": chances, "arms": (False, True)}
+    study = read((seen.assign(studies=seen["studies"] == "yes"), *worlds), **known)
+    assert study.arm_probability.tolist() == [0.25, 0.75, 0.25, 0.25]
+    assert average_effects(study).loc["ATT", "value"] == study.difference.mean()
 
 
 def test_a_table_that_was_shuffled_takes_its_probabilities_with_it(tables):

@@ -107,6 +107,14 @@ def test_who_failed_in_a_study_has_no_mean_over_the_others():
     assert in_words(over_studies(table)).loc[("fails", "ATE"), "bias"] == "—"
 
 
+def test_studies_of_several_tables_need_numbers_of_their_own():
+    one, other = errors([1.0, 3.0]), errors([-2.0, 6.0])
+    with pytest.raises(InputError, match="numbers of their own: found '2 twice'"):
+        over_studies(pd.concat([one, other]))
+    together = over_studies(pd.concat([one, other.assign(study=[2, 3])]))
+    pd.testing.assert_frame_equal(together, over_studies(errors([1.0, 3.0, -2.0, 6.0])))
+
+
 def test_one_study_has_no_summary():
     with pytest.raises(InputError, match="at least two studies: found 1"):
         over_studies(errors([1.0]))

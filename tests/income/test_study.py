@@ -212,14 +212,16 @@ def test_nothing_is_kept_of_a_fit_under_the_name_of_another(simulator, empty_cac
             return np.zeros(noise.shape[1])
 
     names = {"n": 60, "n_test": 30, "horizon": 3}
-    changed, replaced = copy.deepcopy(simulator), copy.deepcopy(simulator)
+    changed, older, replaced = (copy.deepcopy(simulator) for _ in range(3))
     changed.transition_["income"].prev_weight = 0.0
+    older.initial_["age"].mean_ += 1
     replaced.transition_["income"] = Poor("income")
     # The book's own fit comes last, so that it would find what the others had left.
-    found = [draw_study(one, **names).observational for one in (changed, replaced, simulator)]
-    for one, table in zip((changed, replaced, simulator), found, strict=True):
+    simulators = changed, older, replaced, simulator
+    found = [draw_study(one, **names).observational for one in simulators]
+    for one, table in zip(simulators, found, strict=True):
         assert table.equals(cohort(one.sample(60, 3)))
-    assert not found[0].equals(found[2])
+    assert not any(table.equals(found[-1]) for table in found[:-1])
 
 
 @pytest.mark.parametrize(
@@ -262,6 +264,8 @@ def test_studies_are_drawn_as_they_are_needed_from_simulators_in_turn(simulator)
             InputError, match=f"differ from test_seed and truth_seed: found {wrong}"
         ):
             list(draw_studies(simulator, 50, [4, wrong], **options, **seeds))
+    with pytest.raises(InputError, match="differ from test_seed and truth_seed: found 1"):
+        list(draw_studies(simulator, 50, [4, 1], **options, test_seed=None))  # which is 1 then
     twice = draw_studies([simulator, other], 50, [7, 7, 8, 7], **options)
     with pytest.raises(InputError, match="studies of one simulator need different seeds: found 7"):
         assert len([next(twice) for _ in range(3)]) == 3 and next(twice)

@@ -345,6 +345,11 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
             "the rule for 'job' at step 0: level 'king' is unknown",
         ),
         (
+            {"pay": {1: pd.Series(np.arange(6.0))}},
+            "'pay' at step 1: a column must have a row per subject; a world is given as a frame: "
+            "found '6 rows for 3 subjects'",
+        ),
+        (
             {"pay": lambda now, before: [1.0]},
             "the rule for 'pay' at step 0: one value per subject is needed, 3: found 1",
         ),
