@@ -111,7 +111,7 @@ class Bootstrap(BaseEstimator):
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         self.__dict__.update({k: getattr(fitted, k) for k in self.SHARED if hasattr(fitted, k)})
         # As in `estimate`: a class of one's own may lack this method, and `takes_missing` below.
-        chosen = getattr(fitted, "settled", lambda: self.estimator)()
+        self.chosen_ = chosen = getattr(fitted, "settled", lambda: self.estimator)()
         # A resample that lacks an arm, or has it in one fold alone, is drawn again.
         drawn, folds = (rng.integers(n, size=n) for _ in itertools.count()), fold_of(data[1])
         taken = ((rows, data[1][rows]) for rows in drawn)
@@ -119,6 +119,10 @@ class Bootstrap(BaseEstimator):
         draws = itertools.islice(both, self.n_resamples)
         self.resampled_ = [clone(chosen).fit(*(each[rows] for each in data)) for rows in draws]
         return self
+
+    def settled(self) -> Self:
+        """Return the bootstrap of the estimator with the settings that were chosen."""
+        return type(self)(self.chosen_, self.n_resamples, self.seed)
 
     def takes_missing(self) -> bool:
         """Say whether the estimator has a way to take missing covariates."""

@@ -102,10 +102,8 @@ class Panel:
         What decisions depend on: columns of the step or, with `_prev` added, of the step before.
     states, histories : list of numpy.ndarray, one a decision
         Derived, like all below: `adjustment` as numbers, (n, p), of a decision, and of all so far.
-    taken, said, outcomes
-        Codes of the levels that were taken and that each regime says, (n, K) each; outcomes (n,).
-    levels
-        Levels of the treatment.
+    taken, said, outcomes, levels
+        Codes of the levels taken, and said by each regime, (n, K) each; outcomes, (n,); all levels.
     """
 
     table: pd.DataFrame
@@ -287,11 +285,22 @@ def structural_model(
     return value, _without(scores, phi)
 
 
+def _pasts(panel: Panel) -> list[Matrix]:
+    # Histories, with those earlier decisions that no column of the adjustment tells.
+    levels, found = np.eye(len(panel.levels))[:, 1:], list[Matrix]()
+    for k, x in enumerate(panel.histories):
+        before = {t - 1 for t in panel.decisions[: k + 1]}
+        known = before if f"{panel.treatment}_prev" in panel.adjustment else set()
+        lacks = [j for j, t in enumerate(panel.decisions[:k]) if t not in known]
+        found.append(np.hstack([x, levels[panel.taken[:, lacks]].reshape(len(x), -1)]))
+    return found
+
+
 def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) -> Matrix:
     """Return the iterated regressions of a regime, followed by the outcome, (K + 1, n)."""
     _check_followed(panel, regime)
     found = [panel.outcomes]
-    for x, here in zip(panel.histories[::-1], panel.followed(regime).T[::-1], strict=True):
+    for x, here in zip(_pasts(panel)[::-1], panel.followed(regime).T[::-1], strict=True):
         weights = 1.0 * (here & learned_from)
         rule = f"regime {regime!r} must be followed at each decision in at least two of the folds"
         check(weights.any(), rule, "one")
@@ -303,7 +312,7 @@ def g_computation(panel: Panel, regime: str) -> Worth:
     """Average the first iterated regression; each is a ridge among those who follow the regime."""
     q, weights = iterated(panel, regime), np.ones(len(panel.taken))
     phi = q[0] - q[0].mean()
-    for k, (x, here) in enumerate(zip(panel.histories, panel.followed(regime).T, strict=True)):
+    for k, (x, here) in enumerate(zip(_pasts(panel), panel.followed(regime).T, strict=True)):
         weights = here * (x @ (_inverse(x, here, PENALTY) @ (x.T @ weights)))
         phi += weights * (q[k + 1] - q[k])
     return q[0].mean(), phi

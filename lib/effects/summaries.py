@@ -36,6 +36,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from lib.effects.estimands import TILTS
 from lib.effects.intervals import NORMAL
 from lib.errors import check
 from lib.tables import number_text
@@ -50,14 +51,17 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
     "CATE", have the mean `R²`, or `R², truth` if the true effects are known; `best`, the share with
     the largest; and the mean `coverage` and `width`. In a tie, all are best.
     """
-    n_studies = len(table["study"].unique())
-    check(n_studies > 1, "a summary needs at least two studies", n_studies)
+    studies = table["study"].unique()
+    check(len(studies) > 1, "a summary needs at least two studies", len(studies))
     twice = table.duplicated(["study", "estimator", "estimand", "metric"]).sum()
     check(twice == 0, "studies of several tables must have numbers of their own", f"{twice} twice")
     known = "R², truth" if (table["metric"] == "R², truth").any() else "R²"
     table = table[table["metric"].isin(["error", "coverage", "width", known])].copy()
     missed = table["value"].abs().where(table["metric"] == "error", -table["value"])
-    table["best"] = missed.groupby([table["metric"], table["study"]]).rank(method="min") == 1
+    # Averages of different people compete with each other, and regimes do not.
+    rivals = table["estimand"].mask(table["estimand"].isin(["ATE", *TILTS]), "average")
+    ranks = missed.groupby([table["metric"], table["study"], rivals]).rank(method="min")
+    table["best"] = ranks == 1
     rows = []
     for (*who, metric), one in table.groupby(["estimator", "estimand", "metric"], sort=False):
         value, stated = one["value"], one.dropna(subset=["lower", "upper"])
@@ -69,7 +73,8 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
                 found["standard deviation"] = value.std(), value.std() / 2**0.5
             found["RMSE"] = _root(value**2)
         if metric in ("error", known):
-            found["best"] = _share(one["best"])
+            best = one.set_index("study")["best"]
+            found["best"] = _share(best.reindex(studies, fill_value=False))
         if metric == "error" and len(stated):
             found["coverage"] = _share((stated["lower"] <= 0) & (stated["upper"] >= 0))
             found["width"] = _mean(stated["upper"] - stated["lower"])

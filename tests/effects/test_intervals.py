@@ -275,6 +275,9 @@ def test_the_bootstrap_keeps_the_settings_of_the_whole_sample():
     made = Bootstrap(SLearner(search), 3).fit(*world(200))
     assert [each.outcome.learner.alpha for each in made.resampled_] == [1e-3] * 3
     assert made.in_words() == "outcome: alpha 0.001"
+    again = clone(made.settled()).fit(*world(200))
+    assert again.estimator.outcome.learner.alpha == 1e-3
+    assert again.average_interval(world(9)[0]) == made.average_interval(world(9)[0])
 
 
 def test_the_bootstrap_is_a_key_of_a_file():

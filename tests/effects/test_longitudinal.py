@@ -221,7 +221,8 @@ def test_one_right_model_of_two_is_enough(panel):
 
 def test_cross_fitted_regressions_have_not_seen_whom_they_predict():
     panel = draw(200, seed=5)
-    x, here = panel.histories[1][:, 1:], panel.followed("always")[:, 1]
+    here = panel.followed("always")[:, 1]
+    x = np.column_stack([panel.histories[1][:, 1:], panel.taken[:, 0]])  # and what was decided
     last = Ridge(1.0).fit(x[here], panel.outcomes[here]).predict(x)
     np.testing.assert_allclose(iterated(panel, "always")[1], last)
     first = np.arange(200) % longitudinal.FOLDS == 0
@@ -425,6 +426,26 @@ def test_numbers_in_a_column_of_objects_are_no_levels():
         for table in (age, age.astype({"age": object}))
     )
     np.testing.assert_array_equal(objects.histories[1], plain.histories[1])
+
+
+@pytest.mark.parametrize("decisions", [(1, 2), (1, 3)])
+@pytest.mark.parametrize("adjustment", [["x"], ["x", "a_prev"]])
+def test_regressions_know_earlier_decisions_that_nobody_names(decisions, adjustment):
+    n, rng, rows = 4_000, np.random.default_rng(1), []
+    income = rng.normal(size=n)
+    for t in range(4):
+        x = rng.normal(size=n)
+        a = (rng.random(n) < 1 / (1 + np.exp(-x))) & (t in decisions)
+        income += a + (t in decisions) * x
+        rows.append({"subject": np.arange(n), "t": t, "x": x, "a": a, "y": income.copy()})
+    table = pd.concat(map(pd.DataFrame, rows))
+    regimes = {"never": False, "always": True}
+    panel = Panel(table, decisions, regimes, adjustment, treatment="a", outcome="y")
+    for name in ("g-computation", "aipw"):
+        gain, error = ENTRANTS[name](panel)["always"]
+        assert abs(gain - 2) < 3 * error < 0.4
+    even = replace(panel, adjustment=[*adjustment, "y_prev"])  # which tells the decisions, too
+    assert ENTRANTS["g-computation"](even)["always"][0] == pytest.approx(2, abs=0.15)
 
 
 def test_a_level_has_a_column_also_where_nobody_has_it():

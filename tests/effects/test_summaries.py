@@ -82,6 +82,22 @@ def test_the_best_of_a_study_is_nearest_to_what_it_estimates():
     assert "coverage" not in of(found), "where no interval is stated, none covers"
 
 
+def test_regimes_do_not_compete_and_who_is_absent_is_not_the_best():
+    near, far = [1.0, -5, 2], [100.0, -300, 200]
+    entrants = {"s": (2, 0.5), "t": (1, 1)}
+    table = pd.concat(
+        errors(np.multiply(values, by), name=name, estimand=estimand)
+        for name, factors in entrants.items()
+        for estimand, values, by in zip(["short", "long"], [near, far], factors, strict=True)
+    )
+    rare = errors([0.0, 0.0], name="rare", estimand="long").assign(study=[1, 2])
+    found = over_studies(pd.concat([table, rare.head(1)]).assign(lower=np.nan))
+    best = found[found["metric"] == "best"].set_index(["estimator", "estimand"])["value"]
+    assert best["s"].to_dict() == {"short": 0, "long": pytest.approx(2 / 3)}
+    assert best["t"].to_dict() == {"short": 1, "long": 0}
+    assert best["rare", "long"] == pytest.approx(1 / 3)
+
+
 def test_conditional_effects_have_an_r2_and_the_coverage_of_their_intervals():
     table = pd.DataFrame({"study": [0, 1] * 2, "estimator": [*"sstt"], "estimand": "CATE"})
     r2 = table.assign(metric="R²", value=[0.1, 0.5, 0.2, 0.3], lower=0.0, upper=1.0)
