@@ -105,8 +105,9 @@ def adapted(name: str, options: dict[str, Any], seed: int = 0, given: Collection
         usual |= {"model_final": "ridge", "model_final__fit_intercept": False}
     options = usual | options
     inference = options.pop("inference", None) if econml else None
+    of_arms = OF_TREATMENT if options.get("discrete_treatment", True) else ()
     for key in [key for key, value in options.items() if value in tuple(LEARNERS)]:
-        base = CLASSIFIER.get(options[key], options[key]) if key in OF_TREATMENT else options[key]
+        base = CLASSIFIER.get(options[key], options[key]) if key in of_arms else options[key]
         parameters = [other for other in options if other.startswith(f"{key}__")]
         own = {other.removeprefix(f"{key}__"): options.pop(other) for other in parameters}
         options[key] = learner(base, seed, **own)

@@ -382,7 +382,8 @@ class Learned:
     def __init__(self, model: BaseEstimator, parents: State, values: np.ndarray, rows: Any = ALL):
         self.features = Features(parents)
         parents, values, weights = of_rows(parents, rows), values[rows], {}
-        if isinstance(model, LogisticRegression):
+        # Solvers that go from row to row at random do not converge where a row has a large weight.
+        if isinstance(model, LogisticRegression) and model.solver not in ("sag", "saga"):
             # Identical records become one, weighted by their number; a sparse matrix skips zeros.
             first, place = self.features.profiles(parents, values)
             parents, values = of_rows(parents, first), values[first]
@@ -498,10 +499,11 @@ class GaussianVariable(NumericMechanism):
 
 
 def bounded(values: np.ndarray, round_result: bool, bounds: Bounds | None) -> np.ndarray:
-    """Clip to the bounds, then round."""
-    if bounds is not None:
-        values = np.clip(values, *bounds)
-    return np.round(values) if round_result else values
+    """Round, and clip to the bounds; rounded values, to the whole numbers within the bounds."""
+    if round_result:
+        values = np.round(values)
+        bounds = bounds and (float(np.ceil(bounds[0])), float(np.floor(bounds[1])))
+    return values if bounds is None else np.clip(values, *bounds)
 
 
 class EmpiricalVariable(NumericMechanism):
@@ -639,7 +641,7 @@ class GaussianRegressionSampler(FittedMechanism, NumericMechanism):
 
     .. math:: V = \hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U)
 
-    (IncomeSCM paper, Section 3.3). V is clipped to the bounds, then rounded; c is `std_mod`.
+    (IncomeSCM paper, Section 3.3). V is rounded, and clipped to the bounds; c is `std_mod`.
     """
 
     estimator: Literal["LinearRegression", "Ridge", "RandomForestRegressor"] = "Ridge"

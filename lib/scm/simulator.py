@@ -25,6 +25,7 @@ from lib.scm.mechanisms import (
     CategoricalMechanism,
     Column,
     KeepPrevious,
+    Learned,
     Levels,
     Mechanism,
     Parents,
@@ -127,8 +128,10 @@ class Simulator(BaseEstimator):
         # Mechanisms are objects, whose parameters and numbers may have been changed since, or they
         # themselves.
         now = [*self.initial_.values(), *self.transition_.values()]
+        learned = [v.estimator for one in now for v in vars(one).values() if isinstance(v, Learned)]
         numbers = [
-            {k: v for k, v in vars(one).items() if isinstance(v, float | np.ndarray)} for one in now
+            {k: v for k, v in vars(one).items() if isinstance(v, float | np.ndarray)}
+            for one in [*now, *learned]
         ]
         return self.recipe_, self.coupling, repr(now), [type(one) for one in now], numbers
 

@@ -118,6 +118,13 @@ def test_an_option_outweighs_the_usual():
     assert (made.estimator.random_state, made.estimator.discrete_treatment) == (5, False)
 
 
+def test_a_treatment_that_is_a_number_has_a_regression(world):
+    options = {"model_y": "ridge", "model_t": "ridge", "discrete_treatment": False}
+    found = clone(adapted("econml.dml:LinearDML", options)).fit(*world[:3]).effect(world[0])
+    usual = clone(adapted("econml.dml:LinearDML", options | {"discrete_treatment": True}))
+    assert found.mean() == pytest.approx(usual.fit(*world[:3]).effect(world[0]).mean(), abs=0.2)
+
+
 def test_the_same_seed_gives_the_same_effects(world):
     runs = [
         adapted("econml.dml:CausalForestDML", FOREST, seed).fit(*world[:3]).effect(world[0])

@@ -210,6 +210,20 @@ def test_out_of_fold_predictions_have_not_seen_their_fold():
     np.testing.assert_allclose(found, (10 - y) / 4)
 
 
+def test_the_order_of_the_arms_does_not_decide():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4_000, 2))
+    a = 1.0 * (rng.random(4_000) < 1 / (1 + np.exp(0.6 - 0.8 * x[:, 0])))
+    y = x[:, 0] + 0.5 * np.exp(x[:, 0]) + a + rng.normal(size=4_000)
+    for order in (np.arange(4_000), np.argsort(-a, kind="stable"), np.argsort(a, kind="stable")):
+        chances = out_of_fold(LogisticRegression(), x[order], a[order])
+        exact = 1 / (1 + np.exp(0.6 - 0.8 * x[order, 0]))
+        assert np.abs(chances - exact).max() < 0.08
+        assert abs((chances - exact).mean()) < 0.02
+        made = AIPW(Ridge(), Ridge(), LogisticRegression()).fit(x[order], a[order], y[order])
+        assert abs(made.ate_ - 1) < 2 * made.standard_error_ < 0.2
+
+
 def test_true_propensities_give_the_effect_among_three_levels():
     rng = np.random.default_rng(2)
     x = rng.random(30_000)

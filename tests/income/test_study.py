@@ -212,12 +212,13 @@ def test_nothing_is_kept_of_a_fit_under_the_name_of_another(simulator, empty_cac
             return np.zeros(noise.shape[1])
 
     names = {"n": 60, "n_test": 30, "horizon": 3}
-    changed, older, replaced = (copy.deepcopy(simulator) for _ in range(3))
+    changed, older, schooled, replaced = (copy.deepcopy(simulator) for _ in range(4))
     changed.transition_["income"].prev_weight = 0.0
     older.initial_["age"].mean_ += 1
+    schooled.initial_["education"].model_.estimator.coef_[:] = 0
     replaced.transition_["income"] = Poor("income")
     # The book's own fit comes last, so that it would find what the others had left.
-    simulators = changed, older, replaced, simulator
+    simulators = changed, older, schooled, replaced, simulator
     found = [draw_study(one, **names).observational for one in simulators]
     for one, table in zip(simulators, found, strict=True):
         assert table.equals(cohort(one.sample(60, 3)))
