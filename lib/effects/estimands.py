@@ -61,9 +61,8 @@ def average_effects(study: Study) -> pd.DataFrame:
 
     A study read from one table alone is refused, because the other outcomes are unknown.
     """
-    alone = study.treatment in study.control and study.control.equals(study.treated)
     rule = "marking estimators needs control and treated tables; with one table, use `estimate`"
-    check(not alone, rule, "1 table")
+    check(not study.alone, rule, "1 table")
     effects = study.difference if study.effects is None else study.effects
     weights = {"ATE": np.ones(len(effects))}
     if study.test_probabilities is not None:

@@ -144,9 +144,8 @@ def estimate(
 
     `estimators` are names in an estimator file, which is read with the remaining parameters, see
     :func:`~lib.effects.estimator_files.read_estimators`. Or they are a dict, name → estimator, such
-    as `{"mine": MyLearner(depth=3)}`; an estimator may also be one of EconML. Results of a class of
-    your own are not kept, because changes of its code would go unnoticed. A learner without a
-    `random_state` is drawn once, too, where its result is kept.
+    as `{"mine": MyLearner(depth=3)}`; an estimator may also be one of EconML. Results of your own
+    classes are not kept, as changes of their code would go unnoticed; unseeded draws of others are.
     """
     ((_, found),) = _estimates([study], _as_dict(estimators, **of_file), n_jobs, progress, keep)
     return found

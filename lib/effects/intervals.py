@@ -62,14 +62,13 @@ def influence(
     other |= getattr(model, "penalty", "l2") not in ("l2", "deprecated")
     if other or not (isinstance(model, LINEAR) and model.fit_intercept):
         return None
-    curvature, penalty = np.ones(len(fitted)), getattr(model, "alpha", 0.0)
+    curvature, penalty, of_intercept = np.ones(len(fitted)), getattr(model, "alpha", 0.0), 0.0
     if isinstance(model, LogisticRegression):
         curvature, penalty = fitted * (1 - fitted), 1 / model.C
+        if model.solver == "liblinear":  # which alone among the solvers penalises it
+            of_intercept = penalty / model.intercept_scaling**2
     design = np.column_stack([features, np.ones(len(fitted))])
-    # Alone among the solvers, liblinear penalises the intercept, too.
-    of_intercept = penalty if getattr(model, "solver", None) == "liblinear" else 0.0
-    scale = getattr(model, "intercept_scaling", 1.0)
-    penalties = np.diag([penalty] * (design.shape[1] - 1) + [of_intercept / scale**2])
+    penalties = np.diag([penalty] * (design.shape[1] - 1) + [of_intercept])
     curved = (weights * curvature * design.T).T
     inverse = np.linalg.pinv(design.T @ curved + penalties)
     residuals = target - fitted

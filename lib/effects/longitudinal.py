@@ -196,6 +196,17 @@ class Panel:
         return chances, None
 
     @cached_property
+    def _pasts(self) -> list[np.ndarray]:
+        # Histories, with those earlier decisions that no column of the adjustment tells.
+        levels, found = np.eye(len(self.levels))[:, 1:], []
+        for k, x in enumerate(self.histories):
+            before = {t - 1 for t in self.decisions[: k + 1]}
+            known = before if f"{self.treatment}_prev" in self.adjustment else set()
+            lacks = [j for j, t in enumerate(self.decisions[:k]) if t not in known]
+            found.append(np.hstack([x, levels[self.taken[:, lacks]].reshape(len(x), -1)]))
+        return found
+
+    @cached_property
     def estimated(self) -> tuple[np.ndarray, np.ndarray]:
         """The same, estimated by scikit-learn's default logistic regressions; scores, (n, q)."""
         found, scores = [], []
@@ -285,22 +296,11 @@ def structural_model(
     return value, _without(scores, phi)
 
 
-def _pasts(panel: Panel) -> list[Matrix]:
-    # Histories, with those earlier decisions that no column of the adjustment tells.
-    levels, found = np.eye(len(panel.levels))[:, 1:], list[Matrix]()
-    for k, x in enumerate(panel.histories):
-        before = {t - 1 for t in panel.decisions[: k + 1]}
-        known = before if f"{panel.treatment}_prev" in panel.adjustment else set()
-        lacks = [j for j, t in enumerate(panel.decisions[:k]) if t not in known]
-        found.append(np.hstack([x, levels[panel.taken[:, lacks]].reshape(len(x), -1)]))
-    return found
-
-
 def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) -> Matrix:
     """Return the iterated regressions of a regime, followed by the outcome, (K + 1, n)."""
     _check_followed(panel, regime)
     found = [panel.outcomes]
-    for x, here in zip(_pasts(panel)[::-1], panel.followed(regime).T[::-1], strict=True):
+    for x, here in zip(panel._pasts[::-1], panel.followed(regime).T[::-1], strict=True):
         weights = 1.0 * (here & learned_from)
         rule = f"regime {regime!r} must be followed at each decision in at least two of the folds"
         check(weights.any(), rule, "one")
@@ -312,7 +312,7 @@ def g_computation(panel: Panel, regime: str) -> Worth:
     """Average the first iterated regression; each is a ridge among those who follow the regime."""
     q, weights = iterated(panel, regime), np.ones(len(panel.taken))
     phi = q[0] - q[0].mean()
-    for k, (x, here) in enumerate(zip(_pasts(panel), panel.followed(regime).T, strict=True)):
+    for k, (x, here) in enumerate(zip(panel._pasts, panel.followed(regime).T, strict=True)):
         weights = here * (x @ (_inverse(x, here, PENALTY) @ (x.T @ weights)))
         phi += weights * (q[k + 1] - q[k])
     return q[0].mean(), phi

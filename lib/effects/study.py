@@ -169,7 +169,7 @@ class Study:
             _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
         check_once("covariate", names)
         used = self._rows_in_arms()
-        alone = self.control.equals(self.treated)  # there is but the observed table
+        alone = self.alone
         for which, level in zip(TABLES[1:], self.arms, strict=True):
             took = getattr(self, which).get(self.treatment, pd.Series([level])).unique().tolist()
             rule = f"the {which} table must have subjects with {level!r}{'' if alone else ' alone'}"
@@ -212,6 +212,11 @@ class Study:
         asked = f"{self.treatment}: {self.arms[0]} or {self.arms[1]} → {self.outcome}"
         people = f"{len(self.arm):,} seen in the arms, {len(self.control):,} test subjects"
         return f"{type(self).__name__}({asked}; {people})"
+
+    @property
+    def alone(self) -> bool:
+        """Say whether one table stands for all three, so that the other outcomes are unknown."""
+        return self.treatment in self.control and self.control.equals(self.treated)
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the three tables and, where known, `propensities` and Monte-Carlo effects."""
@@ -332,6 +337,7 @@ def _probabilities(
     rule = f"{which} must have one row per subject, {len(whose):,}"
     check(len(table) == len(whose), rule, len(table))
     check_subjects(which, table, whose)
+    # Not by a list of names: one of truth values would choose rows.
     both: Matrix = table.reindex(columns=[*arms]).to_numpy(dtype=float)
     wrong = both[~((both >= 0) & (both <= 1))].tolist()
     check(not wrong, f"{which} must lie between 0 and 1", wrong[:3])

@@ -65,5 +65,6 @@ def load_cate(folder: AnyPath, **fields: Any) -> tuple[pd.DataFrame, *tuple[np.n
     check_subjects("effects", table, study.observational)
     effects = table["mean"].to_numpy()[used]
     check_finite("true effects", effects)
-    chances = needed("probabilities", study.probabilities).loc[used, list(study.arms)].to_numpy()
+    known = needed("probabilities", study.probabilities).reindex(columns=[*study.arms])
+    chances = known[used].to_numpy()
     return study.covariates, study.arm, study.outcomes, effects, chances[:, 1] / chances.sum(axis=1)

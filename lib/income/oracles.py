@@ -39,7 +39,8 @@ def three_ways(study: Study) -> pd.DataFrame:
     means = [np.full(n, np.average(incomes[arm], weights=weights[arm])) for arm in arms]
     models = [Ridge().fit(study.covariates[arm], incomes[arm]) for arm in arms]
     lines = [model.predict(study.covariates) for model in models]
-    chances = needed("test_probabilities", study.test_probabilities)[list(study.arms)].to_numpy().T
+    known = needed("test_probabilities", study.test_probabilities)
+    chances = known.reindex(columns=[*study.arms]).to_numpy().T
     both = [table[study.outcome].to_numpy() for table in (study.control, study.treated)]
     pairs = study.difference.mean()
     rows = {"pairs": [pairs, 0.0, 0.0]}

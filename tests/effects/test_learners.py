@@ -231,8 +231,11 @@ def test_an_arm_in_one_fold_is_refused(data):
     last = (np.arange(103) > 95).astype(float)
     with pytest.raises(InputError, match="subjects in at least two folds: found all in one"):
         TLearner(Ridge(), Ridge()).fit(x, last, y)
-    # For propensities, each arm is dealt out to all folds where the arms stand apart.
     unscored = [Search(model, scored=False) for model in (Ridge(), LogisticRegression(), Ridge())]
+    alone = (np.arange(103) == 50).astype(float)
+    with pytest.raises(InputError, match="subjects in at least two folds: found all in one"):
+        RLearner(*unscored).fit(x, alone, y)
+    # For propensities, each arm is dealt out to all folds where the arms stand apart.
     assert np.isfinite(RLearner(*unscored).fit(x, last, y).effect(x)).all()
 
 
