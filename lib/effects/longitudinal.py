@@ -45,7 +45,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
-from lib.effects.learners import FOLDS
+from lib.effects.learners import FOLDS, dealt
 from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector, check_finite
 from lib.errors import check, check_known, check_names, one_of, told
 from lib.workers import one_thread
@@ -100,8 +100,9 @@ class Panel:
         before, as in :mod:`lib.scm.interventions`. Gains are over the first regime.
     adjustment : sequence of str
         What decisions depend on: columns of the step or, with `_prev` added, of the step before.
-    states, histories : list of numpy.ndarray, one a decision
-        Derived, like all below: `adjustment` as numbers, (n, p), of a decision, and of all so far.
+    states, covariates, histories : list of numpy.ndarray, one a decision
+        Derived, like all below: `adjustment` as numbers, (n, p), of a decision; of all so far, but
+        for earlier decisions; and all that was seen before, with earlier decisions.
     taken, said, outcomes, levels
         Codes of the levels taken, and said by each regime, (n, K) each; outcomes, (n,); all levels.
     """
@@ -114,6 +115,7 @@ class Panel:
     outcome: str = "income"
     levels: pd.Index = field(init=False, repr=False)
     states: list[np.ndarray] = field(init=False, repr=False)
+    covariates: list[np.ndarray] = field(init=False, repr=False)
     histories: list[np.ndarray] = field(init=False, repr=False)
     taken: np.ndarray = field(init=False, repr=False)
     said: dict[str, np.ndarray] = field(init=False, repr=False)
@@ -138,7 +140,12 @@ class Panel:
         once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
         check(once, rule, f"{len(self.table):,} rows")
         levels = self.table[self.treatment].astype("category").cat.categories
-        states, taken, said = [], [], {name: list[np.ndarray]() for name in self.regimes}
+        states, others, taken, said = (
+            [],
+            [],
+            [],
+            {name: list[np.ndarray]() for name in self.regimes},
+        )
         for t in self.decisions:
             check_names("step", (t - 1, t), steps)
             now, before = steps[t][today], steps[t - 1][past]
@@ -147,6 +154,9 @@ class Panel:
             rule = f"a panel must have no missing value at step {t}"
             check(not absent.any(), rule, absent.index[absent].tolist())
             states.append(_numbers(state))
+            # A decision has a column of its own, which would share its coefficient with this one.
+            known = [f"{self.treatment}_prev"] if t - 1 in self.decisions else []
+            others.append(_numbers(state.drop(columns=known, errors="ignore")))
             taken.append(levels.get_indexer(steps[t][self.treatment]))
             for name, plan in plans.items():
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):
@@ -159,9 +169,11 @@ class Panel:
                 said[name].append(levels.get_indexer(what))
                 odd = what[said[name][-1] < 0].tolist()
                 check(not odd, f"regime {name!r} must name levels: {one_of(levels)}", odd[:3])
-        histories = [np.hstack(states[: k + 1]) for k in range(len(states))]
-        vars(self).update(levels=levels, states=states, histories=histories)
+        covariates = [np.hstack(others[: k + 1]) for k in range(len(others))]
+        vars(self).update(levels=levels, states=states, covariates=covariates)
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})
+        histories = [self._joined(x, self.taken[:, :k]) for k, x in enumerate(covariates)]
+        vars(self).update(histories=histories)
         with told(f"outcome {self.outcome!r}"):
             vars(self).update(outcomes=last[self.outcome].to_numpy(float))
         check_finite(f"outcome {self.outcome!r}", self.outcomes)
@@ -195,16 +207,10 @@ class Panel:
         check(not wrong, "propensity must be above 0 and at most 1", wrong[:3])
         return chances, None
 
-    @cached_property
-    def _pasts(self) -> list[np.ndarray]:
-        # Histories, with those earlier decisions that no column of the adjustment tells.
-        levels, found = np.eye(len(self.levels))[:, 1:], []
-        for k, x in enumerate(self.histories):
-            before = {t - 1 for t in self.decisions[: k + 1]}
-            known = before if f"{self.treatment}_prev" in self.adjustment else set()
-            lacks = [j for j, t in enumerate(self.decisions[:k]) if t not in known]
-            found.append(np.hstack([x, levels[self.taken[:, lacks]].reshape(len(x), -1)]))
-        return found
+    def _joined(self, x: Matrix, decisions: np.ndarray) -> np.ndarray:
+        """Add columns of decisions, one for each level but the first."""
+        levels = np.eye(len(self.levels))[:, 1:]
+        return np.hstack([x, levels[decisions].reshape(len(x), -1)])
 
     @cached_property
     def estimated(self) -> tuple[np.ndarray, np.ndarray]:
@@ -263,10 +269,8 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
 def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
     """Regress on x and all decisions, and average the predictions at a regime's decisions."""
     _check_followed(panel, regime)
-    levels, y = np.eye(len(panel.levels))[:, 1:], panel.outcomes
-    codes = panel.taken, panel.said[regime]
-    seen, there = (np.hstack([x, levels[each].reshape(len(x), -1)]) for each in codes)
-    inverse = _inverse(seen, weights)
+    seen, there = (panel._joined(x, each) for each in (panel.taken, panel.said[regime]))
+    y, inverse = panel.outcomes, _inverse(seen, weights)
     beta = inverse @ (seen.T @ (weights * y))
     value, toward = (there @ beta).mean(), inverse @ there.mean(axis=0)
     return value, there @ beta - value + len(x) * weights * (y - seen @ beta) * (seen @ toward)
@@ -274,7 +278,7 @@ def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
 
 def regression(panel: Panel, regime: str, history: int = -1) -> Worth:
     """Regress on all decisions and a history at once, as if no decision changed the history."""
-    return _predicted(panel, regime, panel.histories[history], np.ones(len(panel.taken)))
+    return _predicted(panel, regime, panel.covariates[history], np.ones(len(panel.taken)))
 
 
 def structural_model(
@@ -300,7 +304,7 @@ def iterated(panel: Panel, regime: str, learned_from: np.ndarray | bool = True) 
     """Return the iterated regressions of a regime, followed by the outcome, (K + 1, n)."""
     _check_followed(panel, regime)
     found = [panel.outcomes]
-    for x, here in zip(panel._pasts[::-1], panel.followed(regime).T[::-1], strict=True):
+    for x, here in zip(panel.histories[::-1], panel.followed(regime).T[::-1], strict=True):
         weights = 1.0 * (here & learned_from)
         rule = f"regime {regime!r} must be followed at each decision in at least two of the folds"
         check(weights.any(), rule, "one")
@@ -312,7 +316,7 @@ def g_computation(panel: Panel, regime: str) -> Worth:
     """Average the first iterated regression; each is a ridge among those who follow the regime."""
     q, weights = iterated(panel, regime), np.ones(len(panel.taken))
     phi = q[0] - q[0].mean()
-    for k, (x, here) in enumerate(zip(panel._pasts, panel.followed(regime).T, strict=True)):
+    for k, (x, here) in enumerate(zip(panel.histories, panel.followed(regime).T, strict=True)):
         weights = here * (x @ (_inverse(x, here, PENALTY) @ (x.T @ weights)))
         phi += weights * (q[k + 1] - q[k])
     return q[0].mean(), phi
@@ -321,7 +325,7 @@ def g_computation(panel: Panel, regime: str) -> Worth:
 def doubly_robust(panel: Panel, regime: str, chances: str = "estimated") -> Worth:
     """Correct iterated regressions by the weighted residuals of subjects they have not seen."""
     of_taken, scores = getattr(panel, chances)
-    folds, q = np.arange(len(of_taken)) % FOLDS, np.empty((of_taken.shape[1] + 1, len(of_taken)))
+    folds, q = dealt(len(of_taken)), np.empty((of_taken.shape[1] + 1, len(of_taken)))
     for fold in range(FOLDS):
         q[:, folds == fold] = iterated(panel, regime, folds != fold)[:, folds == fold]
     weights = np.cumprod(panel.followed(regime) / of_taken, axis=1)

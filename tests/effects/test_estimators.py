@@ -6,6 +6,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -205,9 +206,15 @@ def test_dml_is_orthogonal_to_a_wrong_outcome_model(world):
 
 
 def test_out_of_fold_predictions_have_not_seen_their_fold():
-    y = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], 4)
+    y = np.tile([0.0, 1.0, 2.0, 3.0, 4.0], 4)
     found = out_of_fold(DummyRegressor(), np.zeros((20, 1)), y)
     np.testing.assert_allclose(found, (10 - y) / 4)
+
+
+def test_trees_are_not_asked_about_a_part_of_a_sorted_table_that_they_have_not_seen():
+    x = np.linspace(0, 10, 1_000)[:, None]
+    found = out_of_fold(RandomForestRegressor(20, random_state=0), x, x[:, 0])
+    assert np.abs(found - x[:, 0]).max() < 0.1
 
 
 def test_the_order_of_the_arms_does_not_decide():
