@@ -351,14 +351,13 @@ class XLearner(EffectEstimator, name="X-learner"):
         control, treated = self.control_.predict(covariates), self.treated_.predict(covariates)
         imputed = np.where(treatment == 1, outcome - control, treated - outcome)
         self.final_ = as_search(self.final, scored=False).fit(covariates, imputed, refit=False)
-        final = as_search(self.final_.best_estimator_, scored=False)
-        arms = (treatment == 0, treatment == 1)
-        self.effects_ = [as_search(final).fit(covariates[arm], imputed[arm]) for arm in arms]
+        final, arms = self.final_.best_estimator_, (treatment == 0, treatment == 1)
+        self.effects_ = [clone(final).fit(covariates[arm], imputed[arm]) for arm in arms]
 
     def effect(self, covariates: Matrix) -> Vector:
         """Return effects, shape (m,)."""
         e = self.propensity_.predict(covariates)
-        of_controls, of_treated = (search.predict(covariates) for search in self.effects_)
+        of_controls, of_treated = (model.predict(covariates) for model in self.effects_)
         return e * of_controls + (1 - e) * of_treated
 
 

@@ -68,9 +68,10 @@ def demanded(function: Callable[..., Any]) -> list[str]:
 
 def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
     """Return the fold of each of n rows: five blocks of consecutive rows, of all or of each arm."""
-    n = len(target)
-    check(n >= FOLDS, f"{FOLDS} folds need at least {FOLDS} rows", n)
-    found = np.empty(n, dtype=int)
+    n = np.unique(target, return_counts=True)[1].max().item() if stratified else len(target)
+    rule = f"{FOLDS} folds need at least {FOLDS} rows{' of one arm' * stratified}"
+    check(n >= FOLDS, rule, n)
+    found = np.empty(len(target), dtype=int)
     splits = (StratifiedKFold if stratified else KFold)(FOLDS).split(target, target)
     for fold, (_, rows) in enumerate(splits):
         found[rows] = fold
@@ -91,7 +92,8 @@ def predict(model: Learner, features: Matrix) -> Vector:
 def fit(model: Learner, features: Matrix, target: Vector, weights: Vector | int = 1) -> Learner:
     """Fit a learner, and pass weights only if one of them differs from 1."""
     if len(target) == 0 or (is_classifier(model) and (target == target[0]).all()):
-        raise InputError("each arm must have subjects in at least two folds: found all in one")
+        rule = "each arm must have subjects in at least two folds (in both halves, for DML)"
+        raise InputError(f"{rule}: found all in one")
     weighted = {"sample_weight": weights} if np.any(weights != 1) else {}
     return model.fit(features, target, **weighted)
 

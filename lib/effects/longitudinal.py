@@ -227,7 +227,8 @@ class Panel:
 
 def _numbers(frame: pd.DataFrame) -> np.ndarray:
     """Return ones, and standardised columns of the numbers and of all levels but the first."""
-    x = pd.get_dummies(frame, drop_first=True, dtype=float).to_numpy(float)
+    found = pd.get_dummies(frame, drop_first=True, dtype=float) if len(frame.columns) else frame
+    x = found.to_numpy(float)
     x = x if x.shape[1] else np.zeros((len(x), 1))  # a single level leaves no column
     check(bool(np.isfinite(x).all()), "columns of the adjustment must be finite", [*frame])
     return np.column_stack([np.ones(len(x)), StandardScaler().fit_transform(x)])

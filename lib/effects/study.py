@@ -52,6 +52,10 @@ TABLES = ("observational", "control", "treated")
 #: From this size on, squares or sums of many squares may overflow.
 LARGE = 1e150
 
+#: Trees see no gain in outcomes that scatter by less than this, or by less than this share of
+#: their size: XGBoost takes smaller gains than 1e-6 for rounding, and has seven digits.
+FAINT, FAINT_SHARE = 1e-3, 1e-6
+
 #: Field → name of its file, for the tables of a study and for what else may be known.
 FILES = dict(zip(TABLES, TABLES, strict=True)) | {
     "probabilities": "propensities",
@@ -362,7 +366,11 @@ def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: s
     column = table[outcome]
     rule = f"outcome {outcome!r} must be finite numbers below {LARGE}, not {column.dtype}"
     check(column.dtype.kind in "iuf", rule, column.head(3).tolist())
-    check_finite(f"outcome {outcome!r}", column.to_numpy(dtype=float))
+    numbers = column.to_numpy(dtype=float)
+    check_finite(f"outcome {outcome!r}", numbers)
+    least, deviation = max(FAINT, FAINT_SHARE * np.abs(numbers).max()), numbers.std()
+    rule = f"outcome {outcome!r} must scatter by {least:g} or more; count it in other units"
+    check(deviation >= least or not varies(numbers), rule, f"a standard deviation of {deviation:g}")
 
 
 def _check_same_subjects(control: pd.DataFrame, treated: pd.DataFrame) -> None:

@@ -177,9 +177,9 @@ def _futures(
     check(before.index.equals(now.index), rule, [len(before), len(now)])
     first, rows = repeats.start * len(now), np.tile(np.arange(len(now)), len(repeats))
     before, now = before.iloc[rows], now.iloc[rows]
-    # All that comes before studies stays as it was; income at step 1 already depends on studies.
-    names = [name for name in simulator.kinds_ if name not in ("studies", "income")]
-    past = {name: {TREATED_STEP: now[name].array} for name in names}
+    # All that comes before studies stays as it was; what studies move at step 1 is drawn.
+    order = simulator.specification.order(TREATED_STEP, ["studies"])
+    past = {name: {TREATED_STEP: now[name].array} for name in order[: order.index("studies")]}
     worlds = [past | {"studies": {TREATED_STEP: arm}} for arm in arms]
     return [simulator.sample(None, horizon, seed, do, before, first) for do in worlds]
 

@@ -485,7 +485,9 @@ class GaussianVariable(NumericMechanism):
     stands_alone: ClassVar = True
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
-        self.mean_, self.deviation_ = values.mean(), values.std()
+        # Equal numbers may differ from their mean in the last bit.
+        apart = np.ptp(values) > 0
+        self.mean_, self.deviation_ = (values.mean(), values.std()) if apart else (values[0], 0.0)
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         values = np.full(noise.shape[1], self.mean_)

@@ -8,6 +8,7 @@ At step 0 every variable follows from its causes at that step,
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Number
 from pathlib import Path
 from typing import Any, Self
 
@@ -130,7 +131,8 @@ class Simulator(BaseEstimator):
         now = [*self.initial_.values(), *self.transition_.values()]
         learned = [v.estimator for one in now for v in vars(one).values() if isinstance(v, Learned)]
         numbers = [
-            {k: v for k, v in vars(one).items() if isinstance(v, float | np.ndarray)}
+            {k: v.copy() for k, v in vars(one).items() if isinstance(v, np.ndarray)}
+            | {k: repr(v) for k, v in vars(one).items() if isinstance(v, Number | tuple)}
             for one in [*now, *learned]
         ]
         return self.recipe_, self.coupling, repr(now), [type(one) for one in now], numbers

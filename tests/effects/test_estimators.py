@@ -133,7 +133,7 @@ def test_x_learner_weighs_by_the_propensity(world):
     parts = {"control": LINEAR, "treated": LINEAR, "final": DummyRegressor()}
     learner = XLearner(**parts, propensity=DummyClassifier(strategy="prior")).fit(*world)
     share = world[1].mean()
-    of_controls, of_treated = (s.best_estimator_.constant_.item() for s in learner.effects_)
+    of_controls, of_treated = (one.constant_.item() for one in learner.effects_)
     expected = share * of_controls + (1 - share) * of_treated
     assert learner.effect(world[0][:1])[0] == pytest.approx(expected)
 
@@ -198,6 +198,18 @@ def test_it_is_so_for_the_treated_and_not_for_the_overlap(estimand, is_robust):
     assert apart == [True, is_robust, True]
     chapter = (ROOT / "notebooks" / "analysis.ipynb").read_text(encoding="utf-8")
     assert "This is so for the average over everybody, and for that over the treated." in chapter
+
+
+def test_effects_in_an_arm_of_two_need_no_folds_where_nothing_is_chosen(world):
+    covariates, treatment, outcome = (each[:40] for each in world)
+    few = np.r_[np.flatnonzero(treatment == 0), np.flatnonzero(treatment == 1)[:2]]
+    parts = [covariates[few], treatment[few], outcome[few]]
+    unscored = [Search(one, scored=False) for one in (LINEAR, LINEAR, LOGISTIC, LINEAR)]
+    fitted = XLearner(*unscored).fit(*parts)
+    treated = parts[1] == 1
+    imputed = parts[2] - clone(LINEAR).fit(parts[0][~treated], parts[2][~treated]).predict(parts[0])
+    own = clone(LINEAR).fit(parts[0][treated], imputed[treated]).predict(parts[0])
+    np.testing.assert_allclose(fitted.effects_[1].predict(parts[0]), own)
 
 
 def test_dml_is_orthogonal_to_a_wrong_outcome_model(world):

@@ -229,13 +229,13 @@ def test_an_arm_that_a_fold_lacks_keeps_the_scale_and_the_number_of_folds(steep)
 def test_an_arm_in_one_fold_is_refused(data):
     x, _, y = data
     last = (np.arange(103) > 95).astype(float)
-    with pytest.raises(InputError, match="subjects in at least two folds: found all in one"):
+    with pytest.raises(InputError, match=r"in both halves, for DML\): found all in one"):
         TLearner(Ridge(), Ridge()).fit(x, last, y)
     unscored = [Search(model, scored=False) for model in (Ridge(), LogisticRegression(), Ridge())]
     alone = (np.arange(103) == 50).astype(float)
-    with pytest.raises(InputError, match="subjects in at least two folds: found all in one"):
+    with pytest.raises(InputError, match=r"in both halves, for DML\): found all in one"):
         RLearner(*unscored).fit(x, alone, y)
-    # For propensities, each arm is dealt out to all folds where the arms stand apart.
+    # Cross-fitted rows are dealt out, so that an arm in the last rows is in all folds.
     assert np.isfinite(RLearner(*unscored).fit(x, last, y).effect(x)).all()
 
 
@@ -326,6 +326,8 @@ def test_xgboost_takes_the_names_of_its_own_and_one_thread(data):
 def test_too_few_rows_are_refused():
     with pytest.raises(InputError, match="5 folds need at least 5 rows: found 3"):
         fold_of(np.zeros(3))
+    with pytest.raises(InputError, match="5 folds need at least 5 rows of one arm: found 4"):
+        fold_of(np.array([0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]), stratified=True)
 
 
 def test_tables_sorted_by_treatment_have_both_arms_in_every_fold(data):

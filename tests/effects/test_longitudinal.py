@@ -450,6 +450,21 @@ def test_regressions_know_earlier_decisions_that_nobody_names(decisions, adjustm
     assert ENTRANTS["g-computation"](even)["always"][0] == pytest.approx(2, abs=0.15)
 
 
+def test_the_decision_before_may_be_all_that_is_adjusted_for():
+    n, rng, rows = 4_000, np.random.default_rng(2), []
+    before, income = np.zeros(n, dtype=bool), rng.normal(size=n)
+    for t in range(3):
+        a = (rng.random(n) < 0.3 + 0.4 * before) & (t > 0)
+        income += 2 * a
+        rows.append({"subject": np.arange(n), "t": t, "a": a, "y": income.copy()})
+        before = a
+    table, regimes = pd.concat(map(pd.DataFrame, rows)), {"never": False, "always": True}
+    panel = Panel(table, (1, 2), regimes, ["a_prev"], treatment="a", outcome="y")
+    for name in ("g-computation", "aipw", "ipw", "regression-all"):
+        gain, error = ENTRANTS[name](panel)["always"]
+        assert abs(gain - 4) < 3 * error < 0.4
+
+
 def test_a_level_has_a_column_also_where_nobody_has_it():
     panel, places = draw(400), ["hill", "lake", "town"]
     first = panel.table["t"] == 1

@@ -1,5 +1,6 @@
 """Reading a study: what is encoded, and what is refused."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -65,6 +66,15 @@ def test_who_is_seen_alone_can_be_estimated_and_not_marked(tables, tmp_path):
         average_effects(alone)
     # A treatment without an effect is no table read twice.
     assert average_effects(read((*tables[:2], tables[1]))).loc["ATE", "value"] == 0
+
+
+def test_outcomes_that_trees_would_take_for_constant_are_refused(tables):
+    for change, least in ((lambda y: y * 1e-9, "0.001"), (lambda y: y + 1e13, "1e+07")):
+        units = [table.assign(income=change(table["income"])) for table in tables]
+        rule = f"outcome 'income' must scatter by {least} or more; count it in other units"
+        with pytest.raises(InputError, match=re.escape(rule)):
+            read(units)
+    read([table.assign(income=7.0) for table in tables])
 
 
 def test_levels_that_nobody_in_the_arms_has_make_no_column(tables):

@@ -212,17 +212,39 @@ def test_nothing_is_kept_of_a_fit_under_the_name_of_another(simulator, empty_cac
             return np.zeros(noise.shape[1])
 
     names = {"n": 60, "n_test": 30, "horizon": 3}
-    changed, older, schooled, replaced = (copy.deepcopy(simulator) for _ in range(4))
+    changed, older, schooled, replaced, capped, wider = (copy.deepcopy(simulator) for _ in range(6))
     changed.transition_["income"].prev_weight = 0.0
+    capped.initial_["income"].largest_, wider.initial_["income"].largest_ = 300_000, 600_000
     older.initial_["age"].mean_ += 1
     schooled.initial_["education"].model_.estimator.coef_[:] = 0
     replaced.transition_["income"] = Poor("income")
     # The book's own fit comes last, so that it would find what the others had left.
-    simulators = changed, older, schooled, replaced, simulator
+    simulators = changed, older, schooled, replaced, capped, wider, simulator
     found = [draw_study(one, **names).observational for one in simulators]
     for one, table in zip(simulators, found, strict=True):
         assert table.equals(cohort(one.sample(60, 3)))
     assert not any(table.equals(found[-1]) for table in found[:-1])
+
+
+def test_the_effect_may_lead_through_what_studies_change_in_their_own_year():
+    rng, n, by_studies = np.random.default_rng(0), 400, {"parents": ["studies"]}
+    studies, age = rng.permuted(np.repeat(ARMS, n // 2)), rng.normal(size=n)
+    hours = 40.0 - 20 * (studies == ARMS[1]) + rng.normal(size=n)
+    table = pd.DataFrame({"age": age, "studies": studies, "hours": hours, "income": 1_000 * hours})
+    line = {"sampler": "LinearGaussianSampler", "seq_sampler": "LinearGaussianSampler"}
+    world = {
+        "age": {"sampler": "gaussian", "seq_sampler": "None"},
+        "studies": {"sampler": "multinomial", "seq_sampler": "multinomial"},
+        "hours": by_studies | line | {"seq_parents_curr": ["studies"]},
+        "income": line | {"parents": ["hours"], "seq_parents_curr": ["hours"]},
+    }
+    small = Simulator(Specification(world)).fit(table)
+    drawn = draw_study(small, 200, horizon=2, repeats=4, adjustment=["age"])
+    control, treated = (small.sample(200, 2, 1, {"studies": {1: arm}}) for arm in ARMS)
+    effect = (treated["income"] - control["income"])[treated["t"] == 1].mean()
+    assert effect == pytest.approx(-20_000, rel=0.05)
+    assert drawn.difference.mean() == pytest.approx(effect, rel=0.01)
+    assert drawn.truth.mean.mean() == pytest.approx(effect, rel=0.01)
 
 
 @pytest.mark.parametrize(
