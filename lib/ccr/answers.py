@@ -32,8 +32,12 @@ _MARKS = re.compile(r"[#*_`\"'“”‘’]+")
 # "No doubt she is" and "Yes or no?" begin with such a word but do not answer with it.
 _SAID = "(?:it (?=c))?(yes|no|cannot be known)"
 _FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
-_LAST = re.compile(rf"(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?{_SAID}[.!]?", re.IGNORECASE)
-_BOTH = re.compile(r"(yes|no)\W+((it|this|that|the answer) )?cannot be known", re.IGNORECASE)
+_ANSWER = "(?:(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?)?"
+_LAST = re.compile(_ANSWER + _SAID + "[.!]?", re.IGNORECASE)
+_BETWEEN = (
+    r"(?:, (?:yes|no) or |\W+(?:(?:it|this|that|the answer) )?)"  # "Yes, no or cannot be known"
+)
+_BOTH = re.compile(f"(?:yes|no){_BETWEEN}cannot be known", re.IGNORECASE)
 
 
 class _Line(BaseModel):
@@ -45,8 +49,9 @@ def parse(text: str) -> int:
     r"""Return the number in `ANSWERS` of the answer that a text gives, or `UNPARSEABLE`.
 
     The answer is at the beginning of the text, followed by punctuation, *because*, *since* or the
-    end of a line, or in a last line such as *Answer: no*. Case and Markdown marks do not matter.
-    Other texts are unparseable: a guess would give a model credit, or blame, that it did not earn.
+    end of a line, or alone in the last line, as in *Answer: no*. Case and Markdown marks do not
+    matter. Other texts are unparseable: a guess would give a model credit, or blame, that it did
+    not earn.
 
     Examples
     --------
@@ -54,8 +59,8 @@ def parse(text: str) -> int:
     (1, 0, 0)
     >>> parse("Yes or no?"), parse("No doubt she is."), parse("It cannot be known, since …")
     (-1, -1, 2)
-    >>> parse("No, it cannot be known.")
-    -1
+    >>> parse("No, it cannot be known."), parse("No.\n\nOn second thought:\n\n**Yes**")
+    (-1, -1)
     """
     plain = _MARKS.sub("", text).strip()
     places = _FIRST.match(plain), _LAST.fullmatch(plain.rpartition("\n")[2].strip())

@@ -65,14 +65,15 @@ def number_in(text: str) -> float:
     --------
     >>> number_in("1.5 − 1.6 makes **−0.1 pL**."), number_in("1,234.5"), number_in("1\u202f234")
     (-0.1, 1234.5, 1234.0)
-    >>> [number_in(text) for text in ("3,5", "3/4", "1e-3", "5-3", "minus 3", "1 234")]
-    [nan, nan, nan, nan, nan, nan]
+    >>> [number_in(text) for text in ("3,5", "0,500", "5*2", "1e-3", "5-3", "minus 3", "1 234")]
+    [nan, nan, nan, nan, nan, nan, nan]
     """
     # TeX, as in \frac{7}{2} and 1{,}234; and signs that look like a minus, as a hyphen does.
     plain = re.sub("[\u2010-\u2013\u2212]", "-", text).replace("}{", "/").replace("{,}", ",")
-    plain = re.sub(r"(?<=\d)(?:[,\u202f\u2009\xa0]|\\,)(?=\d{3}(?!\d))", "", plain)
+    thousands = r"(?<![\d.,])[1-9]\d{0,2}(?:(?:[,\u202f\u2009\xa0]|\\,)\d{3})+(?!\d)"
+    plain = re.sub(thousands, lambda found: re.sub(r"\D", "", found[0]), plain)
     # With everything that could belong to the number, so that it is refused, not cut short.
-    within = r"[\w.,/^·⁄]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))|(?<=\d)['’](?=\d{3})| ?[/×÷·] ?(?=\d)"
+    within = r"[\w.,/^·⁄]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))|(?<=\d)['’](?=\d{3})| ?[/×÷·*] ?(?=\d)"
     apart = r"[\w.,)]+-|(?i:minus|negative)[\s*$({]+|-(?:[^\S\n]+|[*$({]+)"
     last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*[\d⁰¹²³⁴-⁹¼½¾])?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))

@@ -141,7 +141,8 @@ def _done(theme: Theme, text: str) -> dict[str, Any]:
 
 def _said(theme: Theme, text: str) -> tuple[str, bool]:
     """Return the clause that a text affirms, denies or asks about, and its value."""
-    for form, value in enumerate((True, False, True)):
+    # A denial first: "Adler never sleeps" would else affirm that somebody named Adler never sleeps.
+    for form, value in ((1, False), (0, True), (2, True)):
         if clause := theme.affirmed(text, form):
             return clause, value
     raise InputError(f"theme {theme.name!r} does not know {text!r}")
@@ -161,9 +162,10 @@ def _facts(theme: Theme, context: str) -> Facts:
             decided = facts[own] is not None or not all_told
             check(decided, "the context must say whether each condition holds", own)
     if not all_told:  # nobody would miss a fact whose name has a typo
-        words = set(re.findall(r"[\w-]+", " ".join(facts)))
         for name in filter(None, names):
-            check({*name.split()} <= words, "a condition must name each of whom is told", name)
+            whole = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+            named = any(re.search(whole, own) for own in facts)
+            check(named, "a condition must name each of whom is told", name)
     return facts
 
 

@@ -21,7 +21,7 @@ from lib import ROOT
 from lib.ccr.questions import Claim, Question, of_causation
 from lib.ccr.theme import Draw, Node, Theme
 from lib.ccr.worlds import Actions, World
-from lib.errors import check
+from lib.errors import check, check_once
 from lib.files import read_yaml
 from lib.noise import uniforms
 
@@ -56,6 +56,7 @@ class Story:
         n = self.world.chain.n_nodes
         nodes = self.theme.nodes(n, Draw(self.seed, f"{self.name}, nodes"))
         check(len(nodes) == n, f"theme {self.theme.name!r} must return {n} nodes", len(nodes))
+        check_once(f"label of theme {self.theme.name!r}", [node.label for node in nodes])
         return nodes
 
     @property
@@ -139,6 +140,7 @@ class Story:
 
     def _done(self, actions: Actions) -> str:
         """Say in words what is done; a node that is kept as it would be otherwise comes last."""
+        check_once("node that is set", [node for node, _ in actions])
         *first, (node, value) = actions
         kept = () if isinstance(value, bool) else value
         rule = "only the last of several actions may keep a node, after actions that keep none"

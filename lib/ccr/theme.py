@@ -202,8 +202,8 @@ def find_theme(name: str | Theme) -> Theme:
     stated = [attribute for attribute in needed if getattr(name, attribute, None)]
     rule = f"theme {type(name).__name__} must state its {', '.join(needed)}"
     check(len(stated) == len(needed), rule, stated)
-    for attribute in ("openings", "clauses", "sentences"):
-        listed = getattr(name, attribute)
+    for attribute in ("openings", "clauses", "sentences", "asides"):
+        listed = getattr(name, attribute, ())
         rule = f"{attribute} of theme {name.name!r} must be a tuple; one entry needs a comma, (…,)"
         check(not isinstance(listed, str), rule, listed)
     for clause in name.clauses:

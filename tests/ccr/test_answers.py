@@ -41,6 +41,7 @@ def lines(tasks):
         "No rule but one speaks of her.\n\n**Answer:** yes.",
         "She needs 3.\n## Final answer: **Yes**",
         "She needs 3.\nThe answer is yes.",
+        "Rosa gets 4 candies.\n\n**Yes**",
         "Yes.\nAnswer: yes",
     ],
 )
@@ -59,6 +60,8 @@ def test_yes_and_its_mirror_no(text):
         *("No doubt, she is.", "No one is happy.", "No matter what, yes.", "Nope", "Not happy."),
         *("Yes she is.", "Yes  or no?", "Yes -or no?"),
         "Yes.\nAnswer: No.",
+        *("Yes.\nNo.", "No.\n\nOn second thought, she is.\n\n**Yes**"),
+        *("Yes, No or Cannot be known", "No, yes or cannot be known."),
         "I think the answer: yes or no",
         "Answer: yes\nor perhaps not",
         "Rosa is happy.",

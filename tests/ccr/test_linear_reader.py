@@ -237,6 +237,7 @@ def test_other_questions_are_refused(question):
         ("1.5\N{MINUS SIGN}1.6 pL", math.nan),
         ("First 3, then V-1.5", math.nan),
         ("3,5 pL", math.nan),
+        *(("0,500 pL", math.nan), ("-0,125", math.nan), ("1234,567", math.nan), ("5*2", math.nan)),
         ("3/4", math.nan),
         ("1.2e3", math.nan),
         ("1e-3 pL", math.nan),

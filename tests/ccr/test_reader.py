@@ -431,6 +431,35 @@ def test_a_clause_may_begin_with_any_word():
     assert all(read(p["context"], p["text"], Glocken()) == p["answer"] for p in tasks.prompts())
 
 
+class Silent(Glocken):
+    """A theme that denies by a word that could belong to a name of several words."""
+
+    clauses = (("{} läutet", "{} niemals läutet", "Läutet {}?"),)
+    sentences = (r"An (?P<name>[\w ]+) zogen \d Leute\.",)
+
+    def nodes(self, n, draw):
+        return [self._bell(tower) for tower in ("Alt Nord", "Neu Ost", "Neu Nord")[:n]]
+
+    def holds(self, own, text):
+        tower = re.fullmatch(r"an ([\w ]+) zogen mindestens 3 Leute", own)[1]
+        told = only(rf"An {tower} zogen (\d) Leute\.", text)
+        return told and int(told[1]) >= 3
+
+
+def test_a_denial_is_tried_before_a_longer_name():
+    tasks = generate(Silent(), [3], n_samples=4, n_tasks=3, n_wordings=3)
+    assert all(read(p["context"], p["text"], Silent()) == p["answer"] for p in tasks.prompts())
+
+
+@pytest.mark.parametrize("name", ["Alt Ost", "Ost Neu"])
+def test_a_name_of_words_of_others_is_refused_where_facts_are_withheld(name):
+    tasks = generate(Silent(), [3], n_samples=4, n_tasks=1, withheld=1.0)
+    prompt = next(iter(tasks.prompts()))
+    told = prompt["context"].replace(FORMS["untold"], f"An {name} zogen 1 Leute. {FORMS['untold']}")
+    with pytest.raises(InputError, match=f"must name each of whom is told: found {name!r}"):
+        read(told, prompt["text"], Silent())
+
+
 def test_a_theme_that_fails_at_a_condition_is_named():
     class Careless(Glocken):
         def holds(self, own, text):

@@ -137,9 +137,14 @@ def test_words_of_causation_are_for_the_claims_that_they_stand_for(question):
         ((0, True), (1, ((0, False), (2, ((0, True),))))),
     ],
 )
-def test_actions_that_could_be_read_in_two_ways_are_refused(actions):
+def test_actions_that_keep_a_node_come_last(actions):
     with pytest.raises(InputError, match="only the last of several actions may keep a node"):
         a_story().ask(Question("mine", (Claim(CHAIN.leaf, True, actions),)))
+
+
+def test_a_node_is_set_once():
+    with pytest.raises(InputError, match="node that is set"):
+        a_story().ask(Question("mine", (Claim(CHAIN.leaf, True, ((0, True), (0, False))),)))
 
 
 def test_wordings_differ():

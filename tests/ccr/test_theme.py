@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 
 import pytest
@@ -92,10 +93,20 @@ def test_a_theme_that_tells_too_few_nodes_is_refused():
         _ = generate(Lamps(), [5], n_samples=1).contexts
 
 
+def test_two_nodes_of_one_label_are_refused():
+    class Lamps(type(find_theme("candy_party"))):
+        def nodes(self, n, draw):
+            return [dataclasses.replace(node, label="a lamp") for node in super().nodes(n, draw)]
+
+    with pytest.raises(InputError, match="label of theme 'candy_party'"):
+        _ = generate(Lamps(), [4], n_samples=1).contexts
+
+
 @pytest.mark.parametrize(
     ("changed", "rule"),
     [
         ({"openings": "A town."}, "openings of theme 'candy_party' must be a tuple; .*'A town.'"),
+        ({"asides": "It rains."}, "asides of theme 'candy_party' must be a tuple"),
         ({"sentences": r"\w+\."}, "sentences of theme 'candy_party' must be a tuple"),
         (
             {"clauses": ("{} is", "{} is not", "Is {}?")},
