@@ -34,9 +34,7 @@ _SAID = "(?:it (?=c))?(yes|no|cannot be known)"
 _FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
 _ANSWER = "(?:(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?)?"
 _LAST = re.compile(_ANSWER + _SAID + "[.!]?", re.IGNORECASE)
-_BETWEEN = (
-    r"(?:, (?:yes|no) or |\W+(?:(?:it|this|that|the answer) )?)"  # "Yes, no or cannot be known"
-)
+_BETWEEN = r"(?:, (?:yes|no) or |\W+(?:(?:it|this|that|the answer) )?)"  # or all that was offered
 _BOTH = re.compile(f"(?:yes|no){_BETWEEN}cannot be known", re.IGNORECASE)
 
 
@@ -49,9 +47,8 @@ def parse(text: str) -> int:
     r"""Return the number in `ANSWERS` of the answer that a text gives, or `UNPARSEABLE`.
 
     The answer is at the beginning of the text, followed by punctuation, *because*, *since* or the
-    end of a line, or alone in the last line, as in *Answer: no*. Case and Markdown marks do not
-    matter. Other texts are unparseable: a guess would give a model credit, or blame, that it did
-    not earn.
+    end of a line, or alone in a last line, as in *Answer: no*. Case and Markdown marks do not
+    matter. Other texts are unparseable: a guess would give credit, or blame, that nobody earned.
 
     Examples
     --------

@@ -358,7 +358,8 @@ class XLearner(EffectEstimator, name="X-learner"):
         """Return effects, shape (m,)."""
         e = self.propensity_.predict(covariates)
         of_controls, of_treated = (model.predict(covariates) for model in self.effects_)
-        return e * of_controls + (1 - e) * of_treated
+        found: Vector = e * of_controls + (1 - e) * of_treated
+        return found
 
 
 class RLearner(EffectEstimator, name="R-learner"):

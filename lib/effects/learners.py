@@ -78,11 +78,6 @@ def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
     return found
 
 
-def dealt(n: int) -> np.ndarray:
-    """Return the fold of each of n rows, dealt out in turn: sorted rows differ little by fold."""
-    return np.arange(n) % FOLDS
-
-
 def predict(model: Learner, features: Matrix) -> Vector:
     """Return a regressor's means, or a classifier's probabilities of the treatment."""
     found = model.predict_proba(features)[:, 1] if is_classifier(model) else model.predict(features)
@@ -109,7 +104,8 @@ def out_of_fold(
     model: Learner, covariates: Matrix, target: Vector, learned_from: Vector | bool = True
 ) -> Vector:
     """Predict each of n rows with a model fitted to the `learned_from` rows of the other folds."""
-    folds, found = dealt(len(target)), np.empty(len(target))
+    # Rows are dealt out, so that folds are alike in a table of any order.
+    folds, found = np.arange(len(target)) % FOLDS, np.empty(len(target))
     for fold in np.unique(folds):
         train, test = (folds != fold) & learned_from, folds == fold
         found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])

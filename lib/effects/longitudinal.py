@@ -45,7 +45,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
-from lib.effects.learners import FOLDS, dealt
+from lib.effects.learners import FOLDS
 from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector, check_finite
 from lib.errors import check, check_known, check_names, one_of, told
 from lib.workers import one_thread
@@ -101,8 +101,7 @@ class Panel:
     adjustment : sequence of str
         What decisions depend on: columns of the step or, with `_prev` added, of the step before.
     states, covariates, histories : list of numpy.ndarray, one a decision
-        Derived, like all below: `adjustment` as numbers, (n, p), of a decision; of all so far, but
-        for earlier decisions; and all that was seen before, with earlier decisions.
+        Derived, like all below: numbers, (n, p), of a decision; of all so far; with decisions, too.
     taken, said, outcomes, levels
         Codes of the levels taken, and said by each regime, (n, K) each; outcomes, (n,); all levels.
     """
@@ -140,12 +139,8 @@ class Panel:
         once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
         check(once, rule, f"{len(self.table):,} rows")
         levels = self.table[self.treatment].astype("category").cat.categories
-        states, others, taken, said = (
-            [],
-            [],
-            [],
-            {name: list[np.ndarray]() for name in self.regimes},
-        )
+        states, others, taken = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
+        said = {name: list[np.ndarray]() for name in self.regimes}
         for t in self.decisions:
             check_names("step", (t - 1, t), steps)
             now, before = steps[t][today], steps[t - 1][past]
@@ -172,7 +167,7 @@ class Panel:
         covariates = [np.hstack(others[: k + 1]) for k in range(len(others))]
         vars(self).update(levels=levels, states=states, covariates=covariates)
         vars(self).update(taken=np.array(taken).T, said={k: np.array(v).T for k, v in said.items()})
-        histories = [self._joined(x, self.taken[:, :k]) for k, x in enumerate(covariates)]
+        histories = [self._with_decisions(x, self.taken[:, :k]) for k, x in enumerate(covariates)]
         vars(self).update(histories=histories)
         with told(f"outcome {self.outcome!r}"):
             vars(self).update(outcomes=last[self.outcome].to_numpy(float))
@@ -207,8 +202,7 @@ class Panel:
         check(not wrong, "propensity must be above 0 and at most 1", wrong[:3])
         return chances, None
 
-    def _joined(self, x: Matrix, decisions: np.ndarray) -> np.ndarray:
-        """Add columns of decisions, one for each level but the first."""
+    def _with_decisions(self, x: Matrix, decisions: np.ndarray) -> np.ndarray:
         levels = np.eye(len(self.levels))[:, 1:]
         return np.hstack([x, levels[decisions].reshape(len(x), -1)])
 
@@ -270,7 +264,7 @@ def weighting(panel: Panel, regime: str, chances: str = "estimated", kept: float
 def _predicted(panel: Panel, regime: str, x: Matrix, weights: Vector) -> Worth:
     """Regress on x and all decisions, and average the predictions at a regime's decisions."""
     _check_followed(panel, regime)
-    seen, there = (panel._joined(x, each) for each in (panel.taken, panel.said[regime]))
+    seen, there = (panel._with_decisions(x, each) for each in (panel.taken, panel.said[regime]))
     y, inverse = panel.outcomes, _inverse(seen, weights)
     beta = inverse @ (seen.T @ (weights * y))
     value, toward = (there @ beta).mean(), inverse @ there.mean(axis=0)
@@ -326,7 +320,7 @@ def g_computation(panel: Panel, regime: str) -> Worth:
 def doubly_robust(panel: Panel, regime: str, chances: str = "estimated") -> Worth:
     """Correct iterated regressions by the weighted residuals of subjects they have not seen."""
     of_taken, scores = getattr(panel, chances)
-    folds, q = dealt(len(of_taken)), np.empty((of_taken.shape[1] + 1, len(of_taken)))
+    folds, q = np.arange(len(of_taken)) % FOLDS, np.empty((of_taken.shape[1] + 1, len(of_taken)))
     for fold in range(FOLDS):
         q[:, folds == fold] = iterated(panel, regime, folds != fold)[:, folds == fold]
     weights = np.cumprod(panel.followed(regime) / of_taken, axis=1)

@@ -485,9 +485,9 @@ class GaussianVariable(NumericMechanism):
     stands_alone: ClassVar = True
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
-        # Equal numbers may differ from their mean in the last bit.
-        apart = np.ptp(values) > 0
-        self.mean_, self.deviation_ = (values.mean(), values.std()) if apart else (values[0], 0.0)
+        # The computed mean of equal numbers may differ from them in the last bit.
+        self.mean_ = values.mean().clip(values.min(), values.max())
+        self.deviation_ = values.std() if np.ptp(values) > 0 else 0.0
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         values = np.full(noise.shape[1], self.mean_)
