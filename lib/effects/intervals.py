@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.utils.metaestimators import available_if
 
-from lib.effects.learners import FOLDS, Learner
+from lib.effects.learners import Learner, dealt
 from lib.effects.study import Matrix, Study, Vector, tempered
 from lib.errors import check, needed
 
@@ -112,7 +112,7 @@ class Bootstrap(BaseEstimator):
         # As in `estimate`: a class of one's own may lack this method, and `takes_missing` below.
         self.chosen_ = chosen = getattr(fitted, "settled", lambda: self.estimator)()
         # A resample that lacks an arm, or has it in one fold alone, is drawn again.
-        drawn, folds = (rng.integers(n, size=n) for _ in itertools.count()), np.arange(n) % FOLDS
+        drawn, folds = (rng.integers(n, size=n) for _ in itertools.count()), dealt(n)
         taken = ((rows, data[1][rows]) for rows in drawn)
         both = (rows for rows, a in taken if all(len({*folds[a == arm]}) > 1 for arm in (0, 1)))
         draws = itertools.islice(both, self.n_resamples)

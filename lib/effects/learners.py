@@ -78,6 +78,11 @@ def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
     return found
 
 
+def dealt(n: int) -> np.ndarray:
+    """Return the fold of each of n rows, dealt out so that folds are alike in any order of rows."""
+    return np.arange(n) % FOLDS
+
+
 def predict(model: Learner, features: Matrix) -> Vector:
     """Return a regressor's means, or a classifier's probabilities of the treatment."""
     found = model.predict_proba(features)[:, 1] if is_classifier(model) else model.predict(features)
@@ -104,8 +109,7 @@ def out_of_fold(
     model: Learner, covariates: Matrix, target: Vector, learned_from: Vector | bool = True
 ) -> Vector:
     """Predict each of n rows with a model fitted to the `learned_from` rows of the other folds."""
-    # Rows are dealt out, so that folds are alike in a table of any order.
-    folds, found = np.arange(len(target)) % FOLDS, np.empty(len(target))
+    folds, found = dealt(len(target)), np.empty(len(target))
     for fold in np.unique(folds):
         train, test = (folds != fold) & learned_from, folds == fold
         found[test] = predict(fit(clone(model), covariates[train], target[train]), covariates[test])
@@ -127,8 +131,7 @@ class Search(BaseEstimator):
     grid : dict or sequence of dict
         As for a `ParameterGrid`. Keys are parameters of this object: `learner__alpha`, `learner`.
     n_settings, seed : int, optional
-        How many settings to draw, by default all, and the seed of the draw. The paper draws 20
-        from the joint grid of an estimator.
+        How many settings to draw, by default all (the paper: 20), and the seed of the draw.
     scored : bool
         Score even a single setting, although there is nothing to choose.
     """

@@ -45,7 +45,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lib.effects.adapter import adapted
 from lib.effects.intervals import NORMAL
-from lib.effects.learners import FOLDS
+from lib.effects.learners import FOLDS, dealt
 from lib.effects.study import MINIMAL_ADJUSTMENT, Matrix, Vector, check_finite
 from lib.errors import check, check_known, check_names, one_of, told
 from lib.workers import one_thread
@@ -150,8 +150,8 @@ class Panel:
             check(not absent.any(), rule, absent.index[absent].tolist())
             states.append(_numbers(state))
             # A decision has a column of its own, which would share its coefficient with this one.
-            known = [f"{self.treatment}_prev"] if t - 1 in self.decisions else []
-            others.append(_numbers(state.drop(columns=known, errors="ignore")))
+            known = f"{self.treatment}_prev" if t - 1 in self.decisions else None
+            others.append(_numbers(state.drop(columns=known)) if known in state else states[-1])
             taken.append(levels.get_indexer(steps[t][self.treatment]))
             for name, plan in plans.items():
                 with told(f"regime {name!r} at step {t}, from {', '.join(self.adjustment)}"):
@@ -320,7 +320,7 @@ def g_computation(panel: Panel, regime: str) -> Worth:
 def doubly_robust(panel: Panel, regime: str, chances: str = "estimated") -> Worth:
     """Correct iterated regressions by the weighted residuals of subjects they have not seen."""
     of_taken, scores = getattr(panel, chances)
-    folds, q = np.arange(len(of_taken)) % FOLDS, np.empty((of_taken.shape[1] + 1, len(of_taken)))
+    folds, q = dealt(len(of_taken)), np.empty((of_taken.shape[1] + 1, len(of_taken)))
     for fold in range(FOLDS):
         q[:, folds == fold] = iterated(panel, regime, folds != fold)[:, folds == fold]
     weights = np.cumprod(panel.followed(regime) / of_taken, axis=1)

@@ -130,9 +130,13 @@ class Simulator(BaseEstimator):
         # themselves.
         now = [*self.initial_.values(), *self.transition_.values()]
         learned = [v.estimator for one in now for v in vars(one).values() if isinstance(v, Learned)]
+        # Arrays are copied, because the layout in memory has a part in their hash.
         numbers = [
-            {k: v.copy() for k, v in vars(one).items() if isinstance(v, np.ndarray)}
-            | {k: repr(v) for k, v in vars(one).items() if isinstance(v, Number | tuple)}
+            {
+                k: v.copy() if isinstance(v, np.ndarray) else repr(v)
+                for k, v in vars(one).items()
+                if isinstance(v, Number | tuple | np.ndarray)
+            }
             for one in [*now, *learned]
         ]
         return self.recipe_, self.coupling, repr(now), [type(one) for one in now], numbers

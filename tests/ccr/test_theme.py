@@ -98,7 +98,7 @@ def test_two_nodes_of_one_label_are_refused():
         def nodes(self, n, draw):
             return [dataclasses.replace(node, label="a lamp") for node in super().nodes(n, draw)]
 
-    with pytest.raises(InputError, match="label of theme 'candy_party'"):
+    with pytest.raises(InputError, match=r"label of theme 'candy_party' .*a lamp"):
         _ = generate(Lamps(), [4], n_samples=1).contexts
 
 

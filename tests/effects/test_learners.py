@@ -229,11 +229,15 @@ def test_an_arm_that_a_fold_lacks_keeps_the_scale_and_the_number_of_folds(steep)
 def test_an_arm_in_one_fold_is_refused(data):
     x, _, y = data
     last = (np.arange(103) > 95).astype(float)
-    with pytest.raises(InputError, match=r"in both halves, for DML\): found all in one"):
+    with pytest.raises(
+        InputError, match=r"least two folds \(in both halves, for DML\): found all in one"
+    ):
         TLearner(Ridge(), Ridge()).fit(x, last, y)
     unscored = [Search(model, scored=False) for model in (Ridge(), LogisticRegression(), Ridge())]
     alone = (np.arange(103) == 50).astype(float)
-    with pytest.raises(InputError, match=r"in both halves, for DML\): found all in one"):
+    with pytest.raises(
+        InputError, match=r"least two folds \(in both halves, for DML\): found all in one"
+    ):
         RLearner(*unscored).fit(x, alone, y)
     # Cross-fitted rows are dealt out, so that an arm in the last rows is in all folds.
     assert np.isfinite(RLearner(*unscored).fit(x, last, y).effect(x)).all()

@@ -227,7 +227,7 @@ def test_nothing_is_kept_of_a_fit_under_the_name_of_another(simulator, empty_cac
 
 
 def test_the_effect_may_lead_through_what_studies_change_in_their_own_year():
-    rng, n, by_studies = np.random.default_rng(0), 400, {"parents": ["studies"]}
+    rng, n = np.random.default_rng(0), 400
     studies, age = rng.permuted(np.repeat(ARMS, n // 2)), rng.normal(size=n)
     hours = 40.0 - 20 * (studies == ARMS[1]) + rng.normal(size=n)
     table = pd.DataFrame({"age": age, "studies": studies, "hours": hours, "income": 1_000 * hours})
@@ -235,7 +235,7 @@ def test_the_effect_may_lead_through_what_studies_change_in_their_own_year():
     world = {
         "age": {"sampler": "gaussian", "seq_sampler": "None"},
         "studies": {"sampler": "multinomial", "seq_sampler": "multinomial"},
-        "hours": by_studies | line | {"seq_parents_curr": ["studies"]},
+        "hours": line | {"parents": ["studies"], "seq_parents_curr": ["studies"]},
         "income": line | {"parents": ["hours"], "seq_parents_curr": ["hours"]},
     }
     small = Simulator(Specification(world)).fit(table)

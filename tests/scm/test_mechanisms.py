@@ -296,6 +296,11 @@ def test_ordinary_bounds_give_the_formula_to_the_last_bit_in_any_unit(bounds, sc
     assert (mechanism.evaluate(Parents(), noise) == np.clip(expected, low, high)).all()
 
 
+def test_a_constant_stays_what_it_is_in_every_bit():
+    mechanism = GaussianVariable("x").fit(Parents(), np.full(2_000, 3.3))
+    assert (mechanism.evaluate(Parents(), np.linspace(0.01, 0.99, 50)[None]) == 3.3).all()
+
+
 @pytest.mark.parametrize(
     "bounds", [(115.5, 400), (300, 400), (300, np.inf), (500, 600), (-220, -35.5), (-600, -500)]
 )
