@@ -28,27 +28,29 @@ from lib.files import AnyPath, atomic_write, reading
 #: The answer that stands for a text with none of the answers, or with several.
 UNPARSEABLE = -1
 
-_MARKS = re.compile(r"[#*_`\"'“”‘’]+")
+_MARKS = re.compile(r"[#*_`~\"'“”‘’]+|^[ \t]*(?:[->+][ \t]+)+", re.MULTILINE)
 # "No doubt she is" and "Yes or no?" begin with such a word but do not answer with it.
-_SAID = "(?:it (?=c))?(yes|no|cannot be known)"
-_FIRST = re.compile(_SAID + r"(?=$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] )", re.IGNORECASE)
 _ANSWER = "(?:(?:the |my )?(?:final )?answer(?:(?: is)?:| is) ?)?"
-_LAST = re.compile(_ANSWER + _SAID + "[.!]?", re.IGNORECASE)
-_BETWEEN = r"(?:, (?:yes|no) or |\W+(?:(?:it|this|that|the answer) )?)"  # or all that was offered
-_BOTH = re.compile(f"(?:yes|no){_BETWEEN}cannot be known", re.IGNORECASE)
+_SAID = _ANSWER + "(?:it (?=c))?(yes|no|cannot be known)"
+_ENDS = r"$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] "
+_FIRST = re.compile(f"{_SAID}(?={_ENDS})", re.IGNORECASE)
+_LAST = re.compile(f"{_SAID}[.!]?", re.IGNORECASE)
+_BETWEEN = rf"\W+(?:or )?(?:(?:it|this|that|the answer) )?{_ANSWER}(?!\1)"
+_OTHER = f"(?:cannot be known|(?:yes|no)(?={_ENDS}| or ))"
+_BOTH = re.compile(_SAID + _BETWEEN + _OTHER, re.IGNORECASE)
 
 
 class _Line(BaseModel):
     id: str
-    answer: str
+    answer: str | None  # as models return it that say nothing
 
 
 def parse(text: str) -> int:
     r"""Return the number in `ANSWERS` of the answer that a text gives, or `UNPARSEABLE`.
 
     The answer is at the beginning of the text, followed by punctuation, *because*, *since* or the
-    end of a line, or alone in a last line, as in *Answer: no*. Case and Markdown marks do not
-    matter. Other texts are unparseable: a guess would give credit, or blame, that nobody earned.
+    end of a line, or alone in a last line; *Answer:* may stand before it. Case and Markdown marks
+    do not matter. Other texts are unparseable: a guess gives credit, or blame, that nobody earned.
 
     Examples
     --------
@@ -62,7 +64,8 @@ def parse(text: str) -> int:
     plain = _MARKS.sub("", text).strip()
     places = _FIRST.match(plain), _LAST.fullmatch(plain.rpartition("\n")[2].strip())
     said = {found[1].casefold().capitalize() for found in places if found}
-    one = len(said) == 1 and not _BOTH.match(plain)  # "No, it cannot be known" gives two answers
+    # "Yes, no" gives two answers, and "No, it cannot be known" does.
+    one = len(said) == 1 and not _BOTH.match(plain)
     return ANSWERS.index(said.pop()) if one else UNPARSEABLE
 
 
@@ -124,7 +127,7 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") 
     [[-1, -1, -1], [-1, -1, -1], [1, 1, 1], [1, 1, 1]]
     """
     ids, said = [prompt["id"] for prompt in tasks.prompts()], list(said)
-    with told(f"{source} must give pairs of an id and a text"):  # some models return None
+    with told(f"{source} must give pairs of an id and a text"):
         said = [(name, "" if words is None else words.strip()) for name, words in said]
     times = Counter(name for name, _ in said)
     for what, names in (

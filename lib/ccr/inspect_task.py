@@ -6,9 +6,9 @@ Inspect (UK AI Security Institute 2024, https://inspect.aisi.org.uk) asks the mo
         -T theme=flu_vaccine -T 'n_per_bcc=[4,4,4]' -T n_tasks=5 -T n_samples=100 -T seed=0
 
 The task itself is in the package ``causal_benchmark_book``, by whose name Inspect finds it. This
-module holds its parts. ``-T`` takes every parameter of `lib.ccr.generate`. Inspect itself reports
-the accuracy on every rung and the rate of unparseable answers. All other scores are computed from
-the log, because they need all answers of a task together::
+module holds its parts. ``-T`` takes every parameter of `lib.ccr.generate`, but splits texts at
+commas, which ``--task-config`` does not. Inspect itself reports the accuracy on every rung and the
+rate of unparseable answers. Other scores need all answers of a task and come from the log::
 
     tasks, answers = from_log("logs/….eval")
     Scores(tasks, answers).table

@@ -26,8 +26,8 @@ def item(
     A world on a chain of so many `components`, with so many `nodes` each, is drawn and told. Then
     the answer, the kind of question and the question are drawn in turn, each evenly among those
     that occur, so a model that always gives the same answer is right about as often as by chance.
-    `setting` takes the `seed`, the share of the facts that is `withheld`, and all other parameters
-    of :class:`~lib.ccr.tasks.Setting` except `n_per_bcc` and `n_samples`.
+    `setting` takes the `seed`, the share of the facts that is `withheld`, and other parameters of
+    :class:`~lib.ccr.tasks.Setting`; `unknown` may leave a small world no prompt, which is refused.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def item(
     return one | {"prompt": prompt_text(one), "answer": answer_text(one)}
 
 
-def score(said: str | None, answer: str) -> float:
+def score(said: object, answer: str) -> float:
     """Return 1 if a reply gives the true answer, and 0 if it gives another, several or none."""
     check_known("answer", answer, ANSWERS)
-    return float(parse(said or "") == ANSWERS.index(answer))
+    return float(parse(said if isinstance(said, str) else "") == ANSWERS.index(answer))

@@ -69,12 +69,15 @@ def number_in(text: str) -> float:
     [nan, nan, nan, nan, nan, nan, nan]
     """
     # TeX, as in \frac{7}{2} and 1{,}234; and signs that look like a minus, as a hyphen does.
-    plain = re.sub("[\u2010-\u2013\u2212]", "-", text).replace("}{", "/").replace("{,}", ",")
+    plain = re.sub(r"[\u2010-\u2013\u2212\ufe63\uff0d\u207b]|&minus;|\{-\}", "-", text)
+    plain = re.sub(r"\\(?:times|cdot) *|\*\*(?=\d)|[⋅∙]", "*", plain)
+    plain = plain.replace("}{", "/").replace("{,}", ",")
     thousands = r"(?<![\d.,])[1-9]\d{0,2}(?:(?:[,\u202f\u2009\xa0]|\\,)\d{3})+(?!\d)"
     plain = re.sub(thousands, lambda found: re.sub(r"\D", "", found[0]), plain)
     # With everything that could belong to the number, so that it is refused, not cut short.
-    within = r"[\w.,/^·⁄]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))|(?<=\d)['’](?=\d{3})| ?[/×÷·*] ?(?=\d)"
+    within = r"[\w.,/^·⁄]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))|(?<=\d)['’](?=\d{3})| ?[/×÷·*±] ?(?=\d)"
     apart = r"[\w.,)]+-|(?i:minus|negative)[\s*$({]+|-(?:[^\S\n]+|[*$({]+)"
+    apart += r"|(?<=[^\n])-(?:[^\S\n]|[*$({_`\"'\\])+"  # a bullet has nothing before it
     last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*[\d⁰¹²³⁴-⁹¼½¾])?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))
 

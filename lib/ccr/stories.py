@@ -56,7 +56,8 @@ class Story:
         n = self.world.chain.n_nodes
         nodes = self.theme.nodes(n, Draw(self.seed, f"{self.name}, nodes"))
         check(len(nodes) == n, f"theme {self.theme.name!r} must return {n} nodes", len(nodes))
-        check_once(f"label of theme {self.theme.name!r}", [node.label for node in nodes])
+        words = [text for node in nodes for text in (node.label, node.true, node.false)]
+        check_once(f"label or clause of theme {self.theme.name!r}", words)
         return nodes
 
     @property

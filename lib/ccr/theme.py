@@ -83,8 +83,8 @@ class Theme(ABC):
 
     A subclass implements `nodes` and `holds`. It states the attributes of this class or, with
     ``class CandyParty(Theme, name="candy_party")``, takes them from a file in ``data/themes``. No
-    clause or label may hold a period, a semicolon or the word *and*, because these tell the reader
-    where a clause ends.
+    clause or label may hold a period, a colon, a semicolon, *and*, *whenever* or *exactly when*,
+    because these tell the reader where a clause ends.
     """
 
     #: The name, as in ``generate("candy_party", ...)``; the module has the same name.

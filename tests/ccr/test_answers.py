@@ -43,6 +43,9 @@ def lines(tasks):
         "She needs 3.\nThe answer is yes.",
         "Rosa gets 4 candies.\n\n**Yes**",
         "Yes.\nAnswer: yes",
+        *("Answer: yes, because she gets 4.", "The answer is yes.\n\nShe gets 4.", "Yes, yes."),
+        *("- Yes", "> Yes.", "~~Yes~~", "Rosa gets 4.\n- **Answer:** Yes", "1 - 1\n> * Yes"),
+        "Yes. No rule says otherwise.",
     ],
 )
 def test_yes_and_its_mirror_no(text):
@@ -63,7 +66,10 @@ def test_yes_and_its_mirror_no(text):
         *("Yes.\nNo.", "No.\n\nOn second thought, she is.\n\n**Yes**"),
         *("Yes, No or Cannot be known", "No, yes or cannot be known."),
         "I think the answer: yes or no",
-        "Answer: yes\nor perhaps not",
+        "She gets 4.\nAnswer: yes\nor perhaps not",
+        *("Yes, no.", "Yes. No.", "Yes; no", "Yes, or no", "Yes. Answer: no", "Yes, no or both."),
+        *("Answer: yes\nAnswer: no", "Answer: yes, no.", "Answer: no\n\nIt cannot be known."),
+        *("Cannot be known, yes.", "It cannot be known. Answer: no."),
         "Rosa is happy.",
         "The answer is not no.",
     ],
@@ -116,6 +122,14 @@ def test_a_file_that_breaks_a_rule_is_refused_in_one_sentence(tasks, lines, tmp_
     with pytest.raises(InputError, match=rule) as refused:
         read_answers(tasks, path)
     assert "\n" not in str(refused.value)
+
+
+def test_a_model_that_says_nothing_has_given_no_answer(tasks, lines, tmp_path):
+    path = tmp_path / "answers.jsonl"
+    nothing = '{"id": "0-0-0", "answer": null}'
+    path.write_text("\n".join([nothing, *lines[1:]]), encoding="utf-8")
+    (first, *_), *_ = read_answers(tasks, path)
+    assert first.tolist() == [UNPARSEABLE, *first[1:]] and set(first[1:].tolist()) == {1}
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tasks, tmp_path):

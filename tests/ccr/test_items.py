@@ -104,7 +104,7 @@ def test_words_score_by_what_they_say(answer):
     for said in (answer, f"**{answer}**, it follows.", f"So be it.\nAnswer: {answer}."):
         assert score(said, answer) == 1
     others = [other for other in ANSWERS if other != answer]
-    for said in (*others, "Yes or no?", f"{answer}.\nAnswer: {others[0]}", "", None, "Yesterday"):
+    for said in (*others, "Yes or no?", f"{answer}.\nAnswer: {others[0]}", "", None, 3, b"Yes"):
         assert score(said, answer) == 0
 
 

@@ -93,12 +93,15 @@ def test_a_theme_that_tells_too_few_nodes_is_refused():
         _ = generate(Lamps(), [5], n_samples=1).contexts
 
 
-def test_two_nodes_of_one_label_are_refused():
+@pytest.mark.parametrize("part", ["label", "true", "false"])
+def test_what_two_nodes_share_or_says_both_yes_and_no_is_refused(part):
     class Lamps(type(find_theme("candy_party"))):
         def nodes(self, n, draw):
-            return [dataclasses.replace(node, label="a lamp") for node in super().nodes(n, draw)]
+            one, *others = super().nodes(n, draw)
+            words = {"label": others[0].label, "true": one.false, "false": one.true}[part]
+            return [dataclasses.replace(one, **{part: words}), *others]
 
-    with pytest.raises(InputError, match=r"label of theme 'candy_party' .*a lamp"):
+    with pytest.raises(InputError, match="each label or clause of theme 'candy_party' may be"):
         _ = generate(Lamps(), [4], n_samples=1).contexts
 
 

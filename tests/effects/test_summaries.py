@@ -52,6 +52,10 @@ def test_by_hand_on_four_studies():
     assert found["best"] == pytest.approx([1, wilson(1, 4)])
 
 
+def test_who_is_never_wrong_has_errors_without_an_error():
+    assert of(over_studies(errors([0.0, 0.0, 0.0], -2, 2)))["RMSE"] == [0, 0]
+
+
 def test_two_studies_do_not_know_their_standard_deviation_exactly():
     found = of(over_studies(errors([1.0, 3.0], -2, 2)))
     assert found["standard deviation"] == pytest.approx([2**0.5, 1]), "as of two normal errors"
