@@ -74,9 +74,9 @@ def convergence(
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
         \cdot \frac{\chi^2_R}{R}},
 
-    which gives the band. Where n times the PNS is large, chance leaves it with a probability of one
-    minus `confidence`. There is a row for each `n` in `sizes`: `error` is the root mean squared
-    error of the estimates, `expected` the formula but for its last factor, `low`, `high` the band.
+    which gives the band. If n PNS is large, chance leaves it with probability 1 − `confidence`.
+    There is a row for each `n` in `sizes`. `error` is the root mean squared error of the estimates,
+    `expected` is the formula without its last factor, and `low` and `high` are the band.
     """
     for number in (*sizes, repetitions):
         check_count("each size and the number of repetitions", number, least=1)

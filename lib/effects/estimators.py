@@ -35,7 +35,15 @@ from sklearn.utils.metaestimators import available_if
 
 from lib.effects.estimands import tilted
 from lib.effects.intervals import NORMAL, covariance, influence
-from lib.effects.learners import Search, as_search, demanded, fit_arms, in_sample, out_of_fold
+from lib.effects.learners import (
+    Search,
+    as_search,
+    dealt,
+    demanded,
+    fit_arms,
+    in_sample,
+    out_of_fold,
+)
 from lib.effects.study import Matrix, Vector
 from lib.errors import check, needed
 
@@ -404,15 +412,15 @@ class RLearner(EffectEstimator, name="R-learner"):
 class DML(RLearner, name="DMLCATEEstimator"):
     r"""The R-learner with half of the rows for the nuisance models, half for the effect [5]_.
 
-    Each half is every other row, so that both halves are alike even if the rows are sorted.
+    The halves are drawn by chance, so that they are alike even if the rows are sorted.
     """
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
-        even, odd = np.arange(0, len(outcome), 2), np.arange(1, len(outcome), 2)
-        self._fit_nuisances(covariates[even], treatment[even], outcome[even])
-        left = outcome[odd] - self.outcome_.predict(covariates[odd])
-        surprise = treatment[odd] - self.propensity_.predict(covariates[odd])
-        self._fit_effect(covariates[odd], left, surprise)
+        first, second = (dealt(len(outcome), 2) == half for half in (0, 1))
+        self._fit_nuisances(covariates[first], treatment[first], outcome[first])
+        left = outcome[second] - self.outcome_.predict(covariates[second])
+        surprise = treatment[second] - self.propensity_.predict(covariates[second])
+        self._fit_effect(covariates[second], left, surprise)
 
 
 class AIPW(EffectEstimator):

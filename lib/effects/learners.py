@@ -57,7 +57,7 @@ def learner(name: str, seed: int = 0, **parameters: Any) -> Learner:
     made = LEARNERS[name]()
     known = {*made.get_params(), *(XGBOOST_ALIASES if name.startswith("xgb") else ())}
     check_names(f"{name} parameter", parameters, sorted(known), 40)
-    usual = {} if name in ("ridge", "lr") else {"random_state": seed, "n_jobs": 1}
+    usual = {"random_state": seed} | ({} if name in ("ridge", "lr") else {"n_jobs": 1})
     return made.set_params(**usual | parameters)
 
 
@@ -78,9 +78,10 @@ def fold_of(target: Vector, stratified: bool = False) -> np.ndarray:
     return found
 
 
-def dealt(n: int) -> np.ndarray:
-    """Return the fold of each of n rows, dealt out so that folds are alike in any order of rows."""
-    return np.arange(n) % FOLDS
+def dealt(n: int, folds: int = FOLDS) -> np.ndarray:
+    """Return the fold of each of n rows, shuffled so that folds are alike in any order of rows."""
+    # By a seed of its own, so that all that cross-fits the same rows has the same folds.
+    return np.random.default_rng(0).permutation(n) % folds
 
 
 def predict(model: Learner, features: Matrix) -> Vector:

@@ -21,7 +21,7 @@ import pandas as pd
 from lib.cache import cached
 from lib.effects.estimator_files import CANDIDATES, read_estimators
 from lib.effects.estimators import HIGHEST, LOWEST
-from lib.effects.learners import Learner, learner, out_of_fold
+from lib.effects.learners import Learner, dealt, learner, out_of_fold
 from lib.effects.metrics import compare, t_interval
 from lib.effects.study import Matrix, Study, Vector
 from lib.errors import check, needed
@@ -102,7 +102,7 @@ def criteria(
 def trial(
     study: Study, candidates: Any = CANDIDATES, seed: int = 0, outcome_model: Learner | None = None
 ) -> pd.DataFrame:
-    """Fit candidates to every other observational subject, and score them on the rest.
+    """Fit candidates to one half of the observational subjects, and score them on the other.
 
     The study must have a truth. Candidates take the `seed`, :func:`nuisances` the `outcome_model`.
     The table has the columns of :func:`criteria`, and the `R²` against the true effects, which
@@ -110,7 +110,8 @@ def trial(
     """
     candidates = read_estimators(candidates, seed=seed, scored=False)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
-    test, (x, arm, y) = study.test_covariates.to_numpy(), (part[1::2] for part in data)
+    rest, test = dealt(len(study.arm), 2) == 1, study.test_covariates.to_numpy()
+    x, arm, y = (part[rest] for part in data)
     with one_thread():
         halves = [_halves(*copy.deepcopy([one, *data, test])) for one in candidates.values()]
         known = nuisances(x, arm, y, outcome_model)
@@ -125,11 +126,12 @@ def _halves(
     candidate: Any, covariates: Matrix, treatment: Vector, outcome: Vector, of_test: Matrix
 ) -> tuple[Vector, Vector, Vector]:
     """Return effects and factual outcomes of validation subjects, and effects of test subjects."""
-    candidate.fit(covariates[::2], treatment[::2], outcome[::2])
-    factual = np.full(len(outcome[1::2]), np.nan)
+    first, rest = (dealt(len(outcome), 2) == half for half in (0, 1))
+    candidate.fit(covariates[first], treatment[first], outcome[first])
+    factual = np.full(rest.sum(), np.nan)
     if hasattr(candidate, "factual"):
-        factual = candidate.factual(covariates[1::2], treatment[1::2])
-    return candidate.effect(covariates[1::2]), factual, candidate.effect(of_test)
+        factual = candidate.factual(covariates[rest], treatment[rest])
+    return candidate.effect(covariates[rest]), factual, candidate.effect(of_test)
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from lib.effects.estimators import (
     nearest,
     weighted_means,
 )
-from lib.effects.learners import Search, out_of_fold
+from lib.effects.learners import Search, dealt, out_of_fold
 from lib.errors import InputError
 
 
@@ -218,9 +218,27 @@ def test_dml_is_orthogonal_to_a_wrong_outcome_model(world):
 
 
 def test_out_of_fold_predictions_have_not_seen_their_fold():
-    y = np.tile([0.0, 1.0, 2.0, 3.0, 4.0], 4)
+    y = dealt(20).astype(float)
     found = out_of_fold(DummyRegressor(), np.zeros((20, 1)), y)
     np.testing.assert_allclose(found, (10 - y) / 4)
+
+
+@pytest.mark.parametrize("rhythm", [2, 5, 10])
+def test_a_rhythm_of_the_rows_misleads_nobody(rhythm):
+    """As of sites in turn, or of several years a person: no fold and no half is one of them."""
+    rng, n = np.random.default_rng(0), 2_000
+    site = np.arange(n) % rhythm
+    a = (rng.random(n) < 0.1 + 0.8 * site / (rhythm - 1)).astype(float)
+    x = np.column_stack([np.eye(rhythm)[site], rng.normal(size=n)])
+    y = 10 * site + a + x[:, -1] + rng.normal(size=n)
+    ridge, logistic = (Search(model, scored=False) for model in (Ridge(1e-3), LogisticRegression()))
+    assert AIPW(ridge, ridge, logistic).fit(x, a, y).ate_ == pytest.approx(1, abs=0.25)
+    for estimator in (RLearner(ridge, logistic, ridge), DML(ridge, logistic, ridge)):
+        assert estimator.fit(x, a, y).effect(x).mean() == pytest.approx(1, abs=0.25)
+    # Pairs, in which treated and control take turns, have both arms in every half.
+    pairs = np.arange(n) % 2.0
+    found = DML(ridge, logistic, ridge).fit(x[:, -1:], pairs, pairs + x[:, -1])
+    assert found.effect(x[:, -1:]).mean() == pytest.approx(1, abs=0.25)
 
 
 def test_trees_are_not_asked_about_a_part_of_a_sorted_table_that_they_have_not_seen():
@@ -288,7 +306,7 @@ def test_a_treatment_is_of_zeros_and_ones(world, name):
 
 @pytest.mark.parametrize("name", ["R-learner", "DMLCATEEstimator", "AIPW", "IPWEstimator"])
 def test_a_search_of_scikit_learn_is_a_learner(world, name):
-    x, a, y = (part[:200] for part in world)
+    x, a, y = (part[:1_000] for part in world)
     kind, plain = ESTIMATORS[name], (Ridge(), LOGISTIC)
     searches = [
         GridSearchCV(plain[0], {"alpha": [1, 1e6]}),

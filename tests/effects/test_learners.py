@@ -239,7 +239,7 @@ def test_an_arm_in_one_fold_is_refused(data):
         InputError, match=r"least two folds \(in both halves, for DML\): found all in one"
     ):
         RLearner(*unscored).fit(x, alone, y)
-    # Cross-fitted rows are dealt out, so that an arm in the last rows is in all folds.
+    # Cross-fitted rows are shuffled, so that an arm in the last rows is in all folds.
     assert np.isfinite(RLearner(*unscored).fit(x, last, y).effect(x)).all()
 
 

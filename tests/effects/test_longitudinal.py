@@ -11,6 +11,7 @@ from statsmodels.regression.linear_model import OLS, WLS
 from statsmodels.tools import add_constant
 
 from lib.effects import longitudinal
+from lib.effects.learners import dealt
 from lib.effects.longitudinal import (
     ENTRANTS,
     Panel,
@@ -561,7 +562,7 @@ def test_an_entrant_that_is_unknown_and_a_regime_without_followers_are_refused()
 
 
 def test_regressions_of_a_fold_need_followers_outside_of_it():
-    panel, first = draw(60), np.arange(60) % 5 == 0  # those of the first fold
+    panel, first = draw(60), dealt(60) == 0
     alone = replace(panel, regimes={"never": "no", "always": "yes"})
     vars(alone)["taken"][:] = first[:, None]
     assert np.isfinite(g_computation(alone, "always")[0])
