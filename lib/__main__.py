@@ -282,7 +282,7 @@ def sample(
     for variable, step, _ in done:
         rule = f"--do {variable}: STEP must be a whole number or the word always"
         check(step == "always" or step.isdecimal(), rule, step)
-    check_once("--do", [f"{variable} {step}" for variable, step, _ in done])
+    check_once("--do", [f"{variable} {step.lstrip('0')}" for variable, step, _ in done])
     simulator = fitted_simulator(specification, fit_seed, table=table)
     do: dict[str, dict[int | range, str | float]] = {}
     for variable, step, value in done:

@@ -1,6 +1,7 @@
 """Messages that tell the user which rule an input breaks, and what was found."""
 
 import contextlib
+import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -49,6 +50,9 @@ def one_of(names: Iterable[str], limit: int = 20) -> str:
 def check_known(what: str, name: Any, allowed: Iterable[Any], limit: int = 20) -> None:
     """Refuse a name that is not allowed; the message lists at most `limit` of those allowed."""
     if name not in (allowed := list(allowed)):
+        if len(allowed) > limit:  # what was meant is among those shown
+            near = difflib.get_close_matches(str(name), map(str, allowed))
+            allowed.sort(key=lambda one: str(one) not in near)
         raise InputError(f"{what} {name!r} is unknown: {one_of(allowed, limit)}")
 
 

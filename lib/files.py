@@ -5,6 +5,7 @@ import errno
 import glob
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import warnings
@@ -184,7 +185,21 @@ def read_yaml(path: AnyPath, known: Collection[str] | None = None) -> Any:
     return content
 
 
-class _Loader(yaml.SafeLoader):
+class PythonNumbers(yaml.SafeLoader):
+    """Reads numbers as Python does; in YAML 1.1, 010 is 8, 1:30 is 90 and 1e-3 is a text."""
+
+
+def _float(_: yaml.Loader, one: yaml.ScalarNode) -> float:
+    return float(one.value.lower().replace(".inf", "inf").replace(".nan", "nan"))
+
+
+PythonNumbers.add_constructor("tag:yaml.org,2002:int", lambda _, one: int(one.value))
+PythonNumbers.add_constructor("tag:yaml.org,2002:float", _float)
+_POWER_OF_TEN = re.compile(r"[-+]?\d[\d_]*[eE][-+]?\d+$")
+PythonNumbers.add_implicit_resolver("tag:yaml.org,2002:float", _POWER_OF_TEN, [*"-+0123456789"])
+
+
+class _Loader(PythonNumbers):
     """A safe loader that notes in `doubled` each key that occurs twice, and if it says the same."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:

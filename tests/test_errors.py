@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.errors import InputError, check_share, is_count, needed, one_of, told
+from lib.errors import InputError, check_known, check_share, is_count, needed, one_of, told
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,14 @@ from lib.errors import InputError, check_share, is_count, needed, one_of, told
 )
 def test_allowed_names_are_listed(names, said):
     assert one_of(names, limit=3) == said
+
+
+def test_what_was_meant_stands_first_in_a_list_that_is_cut():
+    pages = [*"abcdefgh", "worlds", "words"]
+    with pytest.raises(InputError, match=r"'worls' is unknown: expected one of worlds, words, a"):
+        check_known("page", "worls", pages, limit=3)
+    with pytest.raises(InputError, match=r"one of a, b, c, d, e, f, g, h, worlds, words$"):
+        check_known("page", "worls", pages)
 
 
 @pytest.mark.parametrize(("number", "is_one"), [(3, True), (0, False), (3.0, False), (True, False)])

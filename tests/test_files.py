@@ -281,6 +281,16 @@ def test_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
     assert digest(tmp_path / "missing") == digest(tmp_path / "absent")
 
 
+def test_numbers_are_those_of_python(tmp_path):
+    path = tmp_path / "numbers.yml"
+    path.write_text("[010, -7, 1_000, 1e-3, -2E+4, 1.5, .5, .inf, -.Inf, '010', e5, 1e5x]")
+    numbers = [10, -7, 1000, 1e-3, -2e4, 1.5, 0.5, np.inf, -np.inf]
+    assert read_yaml(path) == [*numbers, "010", "e5", "1e5x"]
+    path.write_text("seed: 1:30")
+    with pytest.raises(InputError, match=r"numbers.yml is not YAML: invalid literal .* '1:30'"):
+        read_yaml(path)
+
+
 def test_what_a_merge_brings_does_not_stand_twice(tmp_path):
     text = "a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\nc: {<<: *a, <<: {z: 5}, x: 3}\n<<: {d: 4}\n"
     (tmp_path / "merged.yml").write_text(text)

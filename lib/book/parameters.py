@@ -27,6 +27,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from lib.errors import InputError, check, check_names, check_once, one_of, told
+from lib.files import PythonNumbers
 
 #: The types of which an annotation may consist.
 _KINDS: tuple[Any, ...] = (Any, Literal, Optional, Union, bool, dict, float, int, list, str, tuple)
@@ -54,14 +55,6 @@ def _type(node: ast.expr) -> Any:
     raise ValueError
 
 
-class _PythonNumbers(yaml.SafeLoader):
-    """A loader that reads numbers as Python does; in YAML 1.1, 010 is 8 and 1:30 is 90."""
-
-
-_PythonNumbers.add_constructor("tag:yaml.org,2002:int", lambda _, one: int(one.value))
-_PythonNumbers.add_constructor("tag:yaml.org,2002:float", lambda _, one: float(one.value))
-
-
 @dataclass(frozen=True)
 class Parameter:
     """One parameter: its name, the type as written, its default, its comment and its lines."""
@@ -85,7 +78,7 @@ class Parameter:
             # The record of a run cannot hold bytes, and a file cannot hold every character.
             json.dumps(found, ensure_ascii=False).encode()
             return found
-        more = ", such as [a, b]" if "list" in self.annotation and type(value) is str else ""
+        more = ', such as ["a", "b"]' if "list" in self.annotation and type(value) is str else ""
         raise InputError(f"parameter {self.name!r} is {value!r}: expected {self.annotation}{more}")
 
     def parse(self, text: str) -> Any:
@@ -96,7 +89,7 @@ class Parameter:
         """
         # JSON comes first, because YAML 1.1 may read it differently: its 1e-9 is a text. YAML has
         # comments, too, of which nothing would be left in a text such as 'Model #2'.
-        readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, _PythonNumbers)
+        readers = ast.literal_eval, json.loads, lambda said: yaml.load(said, PythonNumbers)
         for read in () if self.annotation == "str" else readers[: 2 if " #" in f" {text}" else 3]:
             with contextlib.suppress(Exception):  # any error says: not written in this way
                 return self.check(read(text))

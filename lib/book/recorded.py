@@ -118,7 +118,7 @@ def recorded(
             text = path.read_text(encoding="utf-8")
             run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
         if run["tables"].get(name) != sha256(text.encode()):
-            again = f"run `python -m lib record {path.parts[-3]}` again"
+            again = f"record the edition {path.parts[-3]!r} again"
             raise InputError(f"{path} differs from what was recorded: {again}")
         # Only empty cells are missing values: a level may be called None.
         table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])

@@ -43,6 +43,7 @@ def described(tasks: Tasks) -> dict[str, Any]:
     told = {
         "n_prompts": len(tasks),
         "n_tasks": len(tasks.tasks),
+        "seed": tasks.tasks[0].story.seed,
         "shapes": ", ".join(map(str, one["graphs"])),
         "origin": _FILE["origin"] if one["published"] else "",
     }

@@ -54,8 +54,8 @@ def average_effects(study: Study) -> pd.DataFrame:
     r"""Average the effects of the test subjects as each estimand does.
 
     The table has one row per estimand, with `value` and `standard error`, which are missing if no
-    subject has a weight. Without `test_probabilities`, "ATE" is the only row. Effects are the true
-    ones or else the sampled ones. The standard error treats test subjects as a sample of all,
+    subject has a weight. Without `test_probabilities` there is only "ATE" and, if nobody took other
+    arms, "ATE, two arms". Effects are true or else sampled, and subjects count as a sample of all,
 
     .. math:: \Bigl( \sum_i (h_i\,(\tau_i - \hat\tau_h))^2 \Bigr)^{1/2} \Big/ \sum_i h_i.
 
@@ -68,6 +68,8 @@ def average_effects(study: Study) -> pd.DataFrame:
     if study.test_probabilities is not None:
         chances = study.test_probabilities.reindex(columns=[*study.arms])
         weights = weights_of(*chances.to_numpy(float).T)
+    elif len(study.arm) == len(study.observational):  # nobody takes another arm
+        weights["ATE, two arms"] = weights["ATE"]
     rows = {}
     for name, h in weights.items():
         value = np.average(effects, weights=h) if h.any() else np.nan

@@ -410,10 +410,7 @@ class RLearner(EffectEstimator, name="R-learner"):
 
 
 class DML(RLearner, name="DMLCATEEstimator"):
-    r"""The R-learner with half of the rows for the nuisance models, half for the effect [5]_.
-
-    The halves are drawn by chance, so that they are alike even if the rows are sorted.
-    """
+    r"""The R-learner: a random half of the rows for the nuisances, half for the effect [5]_."""
 
     def _fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> None:
         first, second = (dealt(len(outcome), 2) == half for half in (0, 1))
@@ -431,8 +428,10 @@ class AIPW(EffectEstimator):
         \psi_i = \hat\mu_1(z_i) - \hat\mu_0(z_i)
         + \frac{a_i - \hat e(z_i)}{\hat e(z_i)(1 - \hat e(z_i))}\,(y_i - \hat\mu_{a_i}(z_i))
 
-    It is consistent if outcome models or propensities are; the latter are kept within 0.01 and
-    0.99. For an `estimand` with the tilt h, the estimate solves :math:`\sum_i \phi_i = 0`, where
+    It is consistent if outcome models or propensities are. These are kept within 0.01 and 0.99:
+    where many lie beyond, as with one treated subject in 200, outcome models must be right, and the
+    standard error is too small. For an `estimand` with the tilt h, the estimate solves
+    :math:`\sum_i \phi_i = 0`, where
 
     .. math:: E[h]\,\phi_i = h(\hat e_i)(\psi_i - \hat\tau)
         + h'(\hat e_i)(a_i - \hat e_i)(\hat\mu_1 - \hat\mu_0 - \hat\tau)

@@ -70,9 +70,13 @@ def coverage(runs: Tables, level: str, names: Mapping[str, str] = {}) -> Figure:
     """
     table = pd.concat(runs, names=["panel"]).reset_index("panel").replace({"estimator": names})
     table["series"] = f"{level} = " + table[level].map("{:g}".format)
-    for end, errors in {"value": 0, "lower": -NORMAL, "upper": NORMAL}.items():
-        percent = 100 * (table["coverage"] + errors * table["error of coverage"])
-        table[end] = percent.clip(0, 100)
+    # The ends are Wilson's. With k = z²/n his half-width h obeys h²(1 + k)² = k p(1 − p) + k²/4.
+    share, half = table["coverage"], NORMAL * table["error of coverage"]
+    a, b = half**2 - 1 / 4, 2 * half**2 - share * (1 - share)
+    k = (b + (b**2 - 4 * a * half**2) ** 0.5) / (-2 * a)
+    middle = (share + k / 2) / (1 + k)
+    for end, place in {"value": share, "lower": middle - half, "upper": middle + half}.items():
+        table[end] = (100 * place).clip(0, 100)
     last = table[(table["panel"] == [*runs][-1]) & table["coverage"].notna()]
     hardest = last[last[level] == last[level].max()]
     rare = f"{(hardest['upper'] < 95).sum()} of {len(hardest)} hold the truth too rarely"
@@ -96,7 +100,7 @@ def agreements(table: pd.DataFrame) -> Figure:
     _, home, most = values
     middle = values.drop(index=home.removeprefix("with ")).median()
     found, bound = (number_text(middle[name], digits=2) for name in (home, most))
-    title = f"Median agreement {home}: {found}, at most {bound} expected"
+    title = f"Median agreement {home}: {found} (same rankings: {bound})"
     return intervals(shown, "world", title, "Spearman's ρ", line={"none": 0})
 
 

@@ -170,9 +170,11 @@ class Study:
         vars(self).update({which: read_table(getattr(self, which)) for which in TABLES})
         names = self._adjustment_set()
         for which in TABLES:
-            _check_columns(which, getattr(self, which), [*names, self.outcome], self.outcome)
+            _check_columns(which, getattr(self, which), [*names, self.outcome])
         check_once("covariate", names)
         used = self._rows_in_arms()
+        for table in (self.observational[used], self.control, self.treated):
+            _check_outcome(table[self.outcome])
         alone = self.alone
         for which, level in zip(TABLES[1:], self.arms, strict=True):
             took = getattr(self, which).get(self.treatment, pd.Series([level])).unique().tolist()
@@ -359,17 +361,19 @@ def tempered(probabilities: pd.DataFrame, power: float) -> pd.DataFrame:
     return raised.div(raised.sum(axis=1), axis=0)
 
 
-def _check_columns(which: str, table: pd.DataFrame, names: list[str], outcome: str) -> None:
+def _check_columns(which: str, table: pd.DataFrame, names: list[str]) -> None:
     check_once(f"{which} column", table)
     check_names(f"{which} column", names, table)
     check(len(table) > 0, f"the {which} table must have rows", 0)
-    column = table[outcome]
-    rule = f"outcome {outcome!r} must be finite numbers below {LARGE}, not {column.dtype}"
+
+
+def _check_outcome(column: pd.Series) -> None:
+    rule = f"outcome {column.name!r} must be finite numbers below {LARGE}, not {column.dtype}"
     check(column.dtype.kind in "iuf", rule, column.head(3).tolist())
     numbers = column.to_numpy(dtype=float)
-    check_finite(f"outcome {outcome!r}", numbers)
+    check_finite(f"outcome {column.name!r}", numbers)
     least, deviation = max(FAINT, FAINT_SHARE * np.abs(numbers).max()), numbers.std()
-    rule = f"outcome {outcome!r} must scatter by {least:g} or more; count it in other units"
+    rule = f"outcome {column.name!r} must scatter by {least:g} or more; count it in other units"
     check(deviation >= least or not varies(numbers), rule, f"a standard deviation of {deviation:g}")
 
 

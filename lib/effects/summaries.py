@@ -72,7 +72,7 @@ def over_studies(table: pd.DataFrame) -> pd.DataFrame:
             if len(value) == 2:  # their squared deviations are equal
                 found["standard deviation"] = value.std(), value.std() / 2**0.5
             found["RMSE"] = _root(value**2)
-        if metric in ("error", known):
+        if metric in ("error", known) and value.notna().any():
             best = one.set_index("study")["best"]
             found["best"] = _share(best.reindex(studies, fill_value=False))
         if metric == "error" and len(stated):

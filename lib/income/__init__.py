@@ -46,7 +46,7 @@ def fitted_simulator(
     shipped = {path.stem: path for path in sorted(SPECIFICATIONS.glob("*.yml"))}
     path = shipped.get(str(specification), Path(specification))
     if not path.is_file():
-        check_known("specification", specification, [*shipped, "a path"])
+        check_known("specification", specification, [*shipped, "the path of a file"])
     frame = load_adult() if table is None else read_table(table)
     model = Specification.from_yaml(path, MECHANISMS)
     check_names("variable", seeded or (), model.variables, limit=50)

@@ -395,7 +395,7 @@ def test_a_level_may_be_a_number(garden):
         (["-n", "5", "--table", "none.csv"], "file none.csv does not exist"),
         (["-n", "5", "--do", "moon", "1", "3"], "do: variable 'moon' is unknown: expected one of"),
         (
-            ["-n", "5", "--do", "light", "1", "3", "--do", "light", "1", "4"],
+            ["-n", "5", "--do", "light", "1", "3", "--do", "light", "01", "4"],
             "each --do may be given only once: found 'light 1'",
         ),
         (

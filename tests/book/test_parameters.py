@@ -72,7 +72,10 @@ def test_cell_is_read_in_order_with_types_defaults_and_meaning():
         ("n: int = " + "-" * 100_000 + "1", "the parameters cell is not valid Python"),
         ("n: int = " + "9" * 5_000, "the parameters cell is not valid Python"),
         ("n: float = 1e999", "parameter 'n' is inf: expected float"),
-        ("kinds: list[str] = 'wheel'", r"is 'wheel': expected list\[str\], such as \[a, b\]$"),
+        (
+            "kinds: list[str] = 'wheel'",
+            r'expected list\[str\], such as \["a", "b"\]$',
+        ),
     ],
 )
 def test_a_cell_that_breaks_the_rules_is_refused(source, message):

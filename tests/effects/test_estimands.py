@@ -73,6 +73,10 @@ def test_without_probabilities_there_is_one_average_of_sampled_effects():
     row = average_effects(sampled).loc["ATE"]
     assert row["value"] == pytest.approx(study.difference.mean())
     assert row["standard error"] == pytest.approx(study.difference.std() / 1_000**0.5)
+    seen = study.observational.query("studies != 'other'")
+    two = average_effects(replace(study, observational=seen))
+    assert two.index.tolist() == ["ATE", "ATE, two arms"], "nobody takes another arm"
+    assert two.loc["ATE"].equals(two.loc["ATE, two arms"])
 
 
 def test_an_average_over_nobody_is_missing():

@@ -162,7 +162,7 @@ def test_the_table_is_tidy_and_has_what_an_estimator_can_have(estimates, study):
     effects = estimates[0][:, 0]
     found = {
         "t": Estimate(effects.mean(), effects, 0.5, "", 0.0),
-        "match": Estimate(7.0, None, np.nan, "", 0.0, 5.0, 9.5, estimand="ATE, two arms"),
+        "match": Estimate(7.0, None, np.nan, "", 0.0, 5.0, 9.5, estimand="ATT"),
         "silent": Estimate(7.0, None, np.nan, "", 0.0),
     }
     table = evaluate(study, found, bootstraps=20)

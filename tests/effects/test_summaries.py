@@ -117,6 +117,12 @@ def test_conditional_effects_have_an_r2_and_the_coverage_of_their_intervals():
     assert of(both, "s", "CATE")["best"] == pytest.approx([1, wilson(1, 2)])
 
 
+def test_nobody_is_best_where_no_r2_is_defined():
+    table = pd.DataFrame({"study": [0, 1], "estimator": "s", "estimand": "CATE", "metric": "R²"})
+    found = of(over_studies(table.assign(value=np.nan, lower=0, upper=1)), "s", "CATE")
+    assert list(found) == ["R²"]
+
+
 def test_who_failed_in_a_study_has_no_mean_over_the_others():
     table = pd.concat([errors([8.0, 9, 10, 9]), errors([1.0, np.nan, 1, 3], name="fails")])
     found = of(over_studies(table), "fails")

@@ -231,6 +231,11 @@ def test_the_error_of_a_share_of_yes_is_that_of_leaving_out_tasks(static):
     assert static["apart"].sem() == pytest.approx(100 * left_out(static["yes"]), rel=0.1)
 
 
+def test_a_set_of_another_seed_does_not_pass_as_the_book_s(static):
+    assert static["croissant"]["version"] == "2.0.0-changed"
+    assert "Its seed is 5;" in static["card"]
+
+
 def test_solutions_of_static_data_sets_show_what_they_say(static):
     assert (static.ended["solution-1"]["prompts a sample"] == 16).all()
     assert static.ended["code-04"].loc["least pns", "candy_party_v0"] == static["floor"] > 0
