@@ -13,7 +13,7 @@ an estimator was the best of all. R studies leave a Monte-Carlo standard error i
 :math:`s_x / (2 \sqrt{R \bar x})` for :math:`\sqrt{\bar x}`; errors need not be normal for that.
 (Two studies deviate equally from their mean, so their standard deviation s is given the standard
 error for normal errors, :math:`s / \sqrt 2`.) For a share p, it is from Wilson's interval [2]_,
-which reaches :math:`z = 1.96` of these standard errors to either side,
+which reaches :math:`z = 1.96` of these standard errors to either side of its middle,
 
 .. math::
     \Bigl(\frac{p (1 - p)}{R} + \frac{z^2}{4 R^2}\Bigr)^{1/2} \Big/ \Bigl(1 + \frac{z^2}{R}\Bigr),
