@@ -42,7 +42,7 @@ _BOTH = re.compile(_SAID + _BETWEEN + _OTHER, re.IGNORECASE)
 
 class _Line(BaseModel):
     id: str
-    answer: str | None  # as models return it that say nothing
+    answer: str | None
 
 
 def parse(text: str) -> int:
@@ -108,7 +108,7 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
         if line.strip():
             with told(f"{path}, line {number}"):
                 said.append(_Line.model_validate_json(line))
-    return matched(tasks, ((one.id, one.answer) for one in said), str(path))
+    return matched(tasks, ((one.id, one.answer or "") for one in said), str(path))
 
 
 def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") -> list[np.ndarray]:
@@ -127,7 +127,7 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") 
     [[-1, -1, -1], [-1, -1, -1], [1, 1, 1], [1, 1, 1]]
     """
     ids, said = [prompt["id"] for prompt in tasks.prompts()], list(said)
-    with told(f"{source} must give pairs of an id and a text"):
+    with told(f"{source} must give pairs of an id and a text"):  # some models return None
         said = [(name, "" if words is None else words.strip()) for name, words in said]
     times = Counter(name for name, _ in said)
     for what, names in (
