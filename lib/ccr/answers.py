@@ -108,10 +108,12 @@ def read_answers(tasks: Tasks, path: AnyPath) -> list[np.ndarray]:
         if line.strip():
             with told(f"{path}, line {number}"):
                 said.append(_Line.model_validate_json(line))
-    return matched(tasks, ((one.id, one.answer or "") for one in said), str(path))
+    return matched(tasks, ((one.id, one.answer) for one in said), str(path))
 
 
-def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") -> list[np.ndarray]:
+def matched(
+    tasks: Tasks, said: Iterable[tuple[str, str | None]], source: str = "you"
+) -> list[np.ndarray]:
     r"""Turn pairs of a prompt's id and a reply to it into answers, exactly one to every prompt.
 
     Error messages begin with `source`, such as the name of a file.
@@ -128,8 +130,8 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") 
     """
     ids, said = [prompt["id"] for prompt in tasks.prompts()], list(said)
     with told(f"{source} must give pairs of an id and a text"):  # some models return None
-        said = [(name, "" if words is None else words.strip()) for name, words in said]
-    times = Counter(name for name, _ in said)
+        replies = [(name, "" if words is None else words.strip()) for name, words in said]
+    times = Counter(name for name, _ in replies)
     for what, names in (
         ("missing", [name for name in ids if not times[name]]),
         ("to unknown prompts", sorted(times.keys() - set(ids))),
@@ -139,7 +141,7 @@ def matched(tasks: Tasks, said: Iterable[tuple[str, str]], source: str = "you") 
             found = f"{len(names):,} {what}, the first of them {names[0]!r}"
             raise InputError(f"{source} must answer all {len(ids):,} prompts once: {found}")
     grids = {one.number: np.zeros(one.labels.shape, dtype=np.int8) for one in tasks.tasks}
-    for name, words in said:
+    for name, words in replies:
         task, sample, question = map(int, name.split("-"))
         grids[task][question, sample] = parse(words)
     # Where every fact is told, only yes and no are offered.
