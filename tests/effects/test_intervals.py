@@ -403,10 +403,12 @@ def test_a_resample_that_lacks_an_arm_is_drawn_again(estimator):
     assert np.isfinite(fitted.average_interval(np.zeros((1, 2)))).all()
 
 
-def test_a_resample_with_an_arm_in_one_fold_alone_is_drawn_again():
+@pytest.mark.parametrize("rare", [True, False])
+def test_a_resample_with_an_arm_in_one_fold_alone_is_drawn_again(rare):
     rng = np.random.default_rng(0)
     few = np.arange(60) % 8 == 7  # as scarce as an arm may be, so that folds often lack it
-    data = rng.normal(size=(60, 2)), few * (np.arange(60) < 30), rng.normal(size=60)
+    few &= np.arange(60) < 30
+    data = rng.normal(size=(60, 2)), few == rare, rng.normal(size=60)
     # Of the first fifty draws, fourteen have an arm in one fold alone, and three have it in none.
     fitted = Bootstrap(AIPW(OLS, OLS, LOGIT), 50).fit(*data)
     assert len(fitted.resampled_) == 50

@@ -466,6 +466,21 @@ def test_the_decision_before_may_be_all_that_is_adjusted_for():
         assert abs(gain - 4) < 3 * error < 0.4
 
 
+def test_what_was_taken_at_a_step_without_a_decision_is_a_covariate():
+    n, rng, rows = 4_000, np.random.default_rng(4), []
+    before, income = np.zeros(n, dtype=bool), rng.normal(size=n)
+    for t in range(4):
+        a = rng.random(n) < 0.2 + 0.6 * before * (t == 3)
+        income += 2 * a  # at step 2, too, where no regime decides: what it does confounds step 3
+        rows.append({"subject": np.arange(n), "t": t, "a": a, "y": income.copy()})
+        before = a
+    table, regimes = pd.concat(map(pd.DataFrame, rows)), {"never": False, "always": True}
+    panel = Panel(table, (1, 3), regimes, ["a_prev"], treatment="a", outcome="y")
+    for name in ("g-computation", "aipw", "ipw", "regression-all"):
+        gain, error = ENTRANTS[name](panel)["always"]
+        assert abs(gain - 4) < 3 * error < 0.4
+
+
 def test_a_level_has_a_column_also_where_nobody_has_it():
     panel, places = draw(400), ["hill", "lake", "town"]
     first = panel.table["t"] == 1
