@@ -108,10 +108,8 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
     from lib.book.runs import show  # heavy, and not needed to refuse what was typed
 
     page = run.output.with_name("index.html")
-    if why_stale(run):
-        if problems := execute([run]):
-            return problems + [f"the failed notebook is {run.failed}"] * run.failed.exists()
-        page.unlink(missing_ok=True)  # an earlier run's looks fresh if the clock was put back
+    if why_stale(run) and (problems := execute([run])):
+        return problems + [f"the failed notebook is {run.failed}"] * run.failed.exists()
     fresh = page.exists() and page.stat().st_mtime >= run.record.stat().st_mtime
     if (problems := [] if fresh else show(BOOK, run)) and page.exists():
         os.utime(page, (0, 0))  # so that the same command renders it, and warns, again
@@ -120,7 +118,7 @@ def run(name: str, given: tuple[tuple[str, str], ...]) -> list[str]:
 
 
 def _say(where: str, page: Path) -> None:
-    """Print where a page is, if it exists; there is none if the renderer crashed."""
+    """Print where a page is, if it exists; of a run there is none if the renderer crashed."""
     if page.exists():
         print(f"{where} {page}")
 
@@ -204,7 +202,8 @@ def pages(edition: str) -> None:
     print(f"edition {chosen.name}: {chosen.about.strip()}")
     for run in chosen.runs.values():
         state = why_stale(run) or "up to date"
-        print(f"\n{run.page}  (notebooks/{run.notebook.name}; {state})")
+        where = f"notebooks/{run.notebook.name}" if run.of_book else run.source
+        print(f"\n{run.page}  ({where}; {state})")
         for name, parameter in run.parameters.items():
             usual = f" (default: {as_source(parameter.default)})" if name in run.changes else ""
             print(f"  {parameter.line(run.values[name])}{usual}")

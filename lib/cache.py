@@ -82,8 +82,9 @@ def _opened(folder: Path) -> Path:
     os.utime(generation)  # the time of last use decides which are deleted
     # Only folders named like a generation are ours to delete.
     ours = [path for path in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
-    for old in sorted(ours, key=lambda path: path.stat().st_mtime)[:-GENERATIONS]:
-        shutil.rmtree(old, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):  # another process deletes them, too
+        for old in sorted(ours, key=lambda path: path.stat().st_mtime)[:-GENERATIONS]:
+            shutil.rmtree(old, ignore_errors=True)
     return generation
 
 
@@ -140,6 +141,8 @@ def cached(function: Callable[Given, Result]) -> Callable[Given, Result]:
                 return kept
             result = function(*args, **kwargs)
             content = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+            _opened(Path(chosen))  # other code may have been used since, and deleted it
+            writable(entry.parent)
             write_bytes(entry, zlib.compress(content, 1))
         return result
 

@@ -53,7 +53,7 @@ def atomic_write(path: AnyPath, files: Collection[str] = ()) -> Iterator[Path]:
     ...     print([path.name for path in Path(folder).iterdir()])
     ['status.md']
     """
-    path = Path(path).resolve() if files else Path(path)
+    path = Path(path).resolve()
     kind, met = ("folder", path.is_dir()) if files else ("file", path.is_file())
     if path.exists() and not met:  # a rename would replace even a device
         raise InputError(f"{path} cannot be written: it exists and is not a {kind}")
@@ -111,20 +111,16 @@ def write_parquet(frames: Iterable[tuple[Path, pd.DataFrame]], compression: str 
     """Write frames to the Parquet files at their paths, one at a time from a generator."""
     writers, schemas = dict[Path, pq.ParquetWriter](), dict[Path, pa.Schema]()
     with contextlib.ExitStack() as files:
-
-        def writer(path: Path) -> pq.ParquetWriter:
-            if path not in writers:
-                made = pq.ParquetWriter(path, schemas[path], compression=compression)
-                writers[path] = files.enter_context(made)
-            return writers[path]
-
         for path, frame in frames:
             table = pa.Table.from_pandas(frame, preserve_index=False)
             schemas[path] = table.schema
             if table.num_rows:  # a column of text has no type before there is a row
-                writer(path).write_table(table)
-        for path in schemas:
-            writer(path)
+                if path not in writers:
+                    made = pq.ParquetWriter(path, table.schema, compression=compression)
+                    writers[path] = files.enter_context(made)
+                writers[path].write_table(table)
+    for path in [one for one in schemas if one not in writers]:
+        pq.write_table(schemas[path].empty_table(), path, compression=compression)
 
 
 @contextlib.contextmanager
@@ -244,8 +240,10 @@ def digest(path: Path, without: Collection[str] = ()) -> str:
     Hidden files and folders, compiled Python, and those with a name in `without` do not count.
     """
     apart, found = {"__pycache__", *without}, {}
-    for one in [*path.rglob("*")] or [path]:
-        place = one.relative_to(path)
-        if one.is_file() and not any(part[0] == "." or part in apart for part in place.parts):
-            found[place.as_posix()] = sha256(one.read_bytes())
+    # Unlike that of pathlib, this glob follows links to folders; nor does it find what is hidden.
+    for name in glob.glob("**", root_dir=path, recursive=True) or [""]:
+        place = Path(name)
+        if apart.isdisjoint(place.parts) and (path / place).is_file():
+            with open(path / place, "rb") as file:
+                found[place.as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
     return str(joblib.hash(found))

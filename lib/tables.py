@@ -35,13 +35,15 @@ def number_text(value: float, error: float | None = None, digits: int | str | No
     >>> number_text(4816.3, 61.2), number_text(-0.00042, digits=".0e")
     ('4\u202f816 ± 61', '−4·10⁻⁴')
     """
-    if math.isnan(value):
-        return "—"
+    if not math.isfinite(value):
+        return {"nan": "—", "inf": "∞"}.get(str(value), "−∞")
     if digits is None:
         whole = not error and float(value).is_integer()
         # An error that is only rounding noise would ask for far too many digits.
         least = max(error, 1e-6 * abs(value)) if error else abs(value)
-        digits = 0 if whole else max(0, (1 if error else 2) - math.floor(math.log10(least)))
+        more = 1 if error else 2
+        least = float(f"{least:.{more}e}")  # rounded, because 9.996 is 10.0, with a digit less
+        digits = 0 if whole else max(0, more - math.floor(math.log10(least)))
     if not isinstance(digits, str) and digits > MOST_DIGITS:
         digits = ".1e" if error else ".2e"
     form = digits if isinstance(digits, str) else f"z,.{digits}f"

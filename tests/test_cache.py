@@ -164,6 +164,17 @@ def test_a_run_outlives_the_deletion_of_its_generation(folder):
     assert (folder / cache._GENERATION).stat().st_mode & 0o777 == 0o700
 
 
+def test_a_result_outlives_the_deletion_of_its_generation_meanwhile(folder):
+    @cache.cached
+    def slow(n: int) -> int:
+        CALLS.append(n)
+        shutil.rmtree(folder / cache._GENERATION)
+        return n
+
+    assert [slow(8), slow(8)] == [8, 8]
+    assert CALLS == [8], "kept"
+
+
 @pytest.mark.parametrize("n", [3, 100_000])
 def test_a_truncated_entry_is_computed_again_without_a_word(folder, n, capfd):
     whole = draws(n)

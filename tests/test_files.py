@@ -281,6 +281,25 @@ def test_digest_sees_names_and_bytes_but_not_what_is_hidden(tmp_path):
     assert digest(tmp_path / "missing") == digest(tmp_path / "absent")
 
 
+def test_digest_sees_what_is_in_linked_folders_and_ends_where_one_holds_itself(tmp_path):
+    (mine := tmp_path / "mine").mkdir()
+    (disk := tmp_path / "disk").mkdir()
+    (disk / "table.csv").write_text("age")
+    (mine / "linked").symlink_to(disk)
+    (mine / "round").symlink_to(mine)
+    first = digest(mine)
+    (disk / "table.csv").write_text("age\n17")
+    assert digest(mine) != first
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (link := tmp_path / "table.csv").symlink_to(tmp_path / "disk" / "table.csv")
+    for text in ("first", "second"):
+        write_text(link, text)
+        assert link.is_symlink() and (tmp_path / "disk" / "table.csv").read_text() == text
+
+
 def test_numbers_are_those_of_python(tmp_path):
     path = tmp_path / "numbers.yml"
     path.write_text("[010, -7, 1_000, 1e-3, -2E+4, 1.5, .5, .inf, -.Inf, '010', e5, 1e5x]")

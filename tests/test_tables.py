@@ -25,7 +25,12 @@ from lib.tables import number_text, typeset
         ((8.4466e-5,), "0.0000845"),
         ((-7.84671797814e-247,), "−7.85·10⁻²⁴⁷"),
         ((4.4e-16, 2e-17), "4.4·10⁻¹⁶ ± 2.0·10⁻¹⁷"),
+        ((9.996,), "10.0"),
+        ((0.09996,), "0.100"),
+        ((99.96, 0.0996), "99.96 ± 0.10"),
         ((np.nan, np.nan), "—"),
+        ((np.inf,), "∞"),
+        ((-np.inf, np.nan), "−∞"),
     ],
 )
 def test_a_number_is_written_in_one_way(arguments, text):

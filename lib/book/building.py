@@ -3,8 +3,10 @@
 The module also makes sheets of exercises from these pages, and keeps the tables that they mark.
 """
 
+import contextlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -48,18 +50,25 @@ def build(
     """
     made = load_edition(edition, book)
     runs, executed = list(made.runs.values()), book.executed / made.name
-    try:
-        with file_lock(executed / ".lock", wait=False):
-            stale = [run for run in runs if why_stale(run)]
-            problems = execute(stale, workers)
-            table = status_table(made)
-            write_text(executed / STATUS, table)
-            problems += _render(made, table, book) if render else []
-    except Timeout:
-        raise InputError(f"another build is running in {executed}: wait until it ends") from None
+    with _alone(executed):
+        stale = [run for run in runs if why_stale(run)]
+        problems = execute(stale, workers)
+        table = status_table(made)
+        write_text(executed / STATUS, table)
+        problems += _render(made, table, book) if render else []
     unchanged = [run.page for run in runs if run not in stale]
     index = book.built / made.name / "index.html"
     return Outcome([run.page for run in stale], unchanged, problems, index)
+
+
+@contextlib.contextmanager
+def _alone(executed: Path) -> Iterator[None]:
+    """Keep others out of a folder of executed pages, which is refused if they are at work there."""
+    try:
+        with file_lock(executed / ".lock", wait=False):
+            yield
+    except Timeout:
+        raise InputError(f"another build is running in {executed}: wait until it ends") from None
 
 
 def _render(edition: Edition, table: str, book: Book) -> list[str]:
@@ -93,10 +102,18 @@ def make_sheets(edition: str = "default", book: Book = BOOK) -> tuple[list[Path]
 
     Solutions are unfolded, because paper cannot unfold them. Returns the folders and the warnings.
     """
-    made, folders, problems = load_edition(edition, book), [], []
-    rule = f"sheets need executed pages: run `python -m lib book --edition {edition}` first"
+    made = load_edition(edition, book)
+    with _alone(book.executed / made.name):
+        return _sheets(made, book)
+
+
+def _sheets(made: Edition, book: Book) -> tuple[list[Path], list[str]]:
+    folders = list[Path]()
+    rule = f"sheets need executed pages: run `python -m lib book --edition {made.name}` first"
     if missing := [name for name, run in made.runs.items() if not read_record(run.record)]:
         raise InputError(f"{rule}; page {missing[0]} has not been run")
+    why = {name: why_stale(run) for name, run in made.runs.items()}
+    problems = [f"{name} is not up to date: {one}" for name, one in why.items() if one]
     for who, version in SHEETS.items():
         folders.append(book.built / f"{made.name}-{who}")
         title = f"Exercises for {who}"
@@ -127,25 +144,26 @@ def keep(
     Returns, by table, the first line that differs from the one kept before, or None; and a sentence
     for each page that is not up to date, whose kept tables stay as they are.
     """
-    differences, problems, made = {}, [], load_edition(edition, book)
-    for run in (one for one in made.runs.values() if one.changes):
-        if stale := why_stale(run, but=["kept tables"]):
-            problems.append(f"{run.page} is not up to date: {stale}")
-            continue
-        folder = book.recorded / made.name / run.page
-        files = _files(run, folder)
-        for path in sorted({*files, *folder.glob("[!.]*")}):  # no half-written file
-            kept, fresh = path.read_text("utf-8") if path.exists() else "", files.get(path, "")
-            if path.suffix == ".csv":
-                lines = zip_longest(kept.splitlines(), fresh.splitlines(), fillvalue="")
-                odd = next((pair for pair in lines if not _alike(*pair)), None)
-                said = odd and f"kept {odd[0]!r}, found {odd[1]!r}"
-                differences[f"{run.page}/{path.stem}"] = said
-            if write and fresh:
-                writable(folder)
-                write_text(path, fresh)
-            elif write:
-                path.unlink()
+    made, differences, problems = load_edition(edition, book), {}, []
+    with _alone(book.executed / made.name):
+        for run in (one for one in made.runs.values() if one.changes):
+            if stale := why_stale(run, but=["kept tables"]):
+                problems.append(f"{run.page} is not up to date: {stale}")
+                continue
+            folder = book.recorded / made.name / run.page
+            files = _files(run, folder)
+            for path in sorted({*files, *folder.glob("[!.]*")}):  # no half-written file
+                kept, fresh = path.read_text("utf-8") if path.exists() else "", files.get(path, "")
+                if path.suffix == ".csv":
+                    lines = zip_longest(kept.splitlines(), fresh.splitlines(), fillvalue="")
+                    odd = next((pair for pair in lines if not _alike(*pair)), None)
+                    said = odd and f"kept {odd[0]!r}, found {odd[1]!r}"
+                    differences[f"{run.page}/{path.stem}"] = said
+                if write and fresh:
+                    writable(folder)
+                    write_text(path, fresh)
+                elif write:
+                    path.unlink()
     return differences, problems
 
 

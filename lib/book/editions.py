@@ -211,6 +211,8 @@ def load_edition(name: str, book: Book = BOOK) -> Edition:
         check(not own.pages + own.parts, rule, own.pages + own.parts)
         other = _find("edition", own.like, book.editions, ".yml")
         made = _checked(_File, read_yaml(other), other.name)
+        rule = f"{path.name}: 'like' must name an edition with pages of its own"
+        check(not made.like, rule, own.like)
     edition = Edition(path.stem, own.title or made.title, own.about)
     prose = {one.stem: one for one in sorted(book.prose.glob("*.md"))}
     known = sorted([*prose, *(one.stem for one in book.notebooks.glob("*.ipynb"))])

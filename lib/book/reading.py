@@ -4,6 +4,7 @@ Chapters are written in MyST Markdown, whose directives and roles Jupyter does n
 """
 
 import ast
+import contextlib
 import copy
 import functools
 import re
@@ -46,10 +47,11 @@ def plain(notebook: NotebookNode) -> NotebookNode:
         caption = v4.new_markdown_cell(told, id=f"{cell.id}-caption")
         result.cells.insert(result.cells.index(cell) + 1, caption)
     for mark, output in marked(result, "scrapbook"):
-        text = ast.literal_eval(output.data[f"{mark.mime_prefix}text/plain"])
-        texts[f"{{glue:text}}`{mark.name}`"] = text
+        with contextlib.suppress(KeyError, ValueError, SyntaxError):  # glued by others, as a figure
+            text = ast.literal_eval(output.data[f"{mark.mime_prefix}text/plain"])
+            texts[f"{{glue:text}}`{mark.name}`"] = str(text)
 
-    for cell in result.cells:
+    for cell in (one for one in result.cells if one.cell_type == "markdown"):
         boxed = _DIRECTIVE.sub(lambda box: _HTML[box[1]].format(box[2], box[3]), cell.source)
         told = cited(TERM.sub(r"\1", boxed), texts)
         cell.source = _UNREAD.sub(r"\1\2", told)

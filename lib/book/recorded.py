@@ -5,6 +5,7 @@
 (`lib.book.building`), where :func:`recorded` finds them.
 """
 
+import contextlib
 import io
 import json
 import math
@@ -115,9 +116,10 @@ def recorded(
     found = Recorded()
     for path in sorted(RECORDED.glob(f"{edition}/{page}/{name}.csv")):
         with reading(path):
-            text = path.read_text(encoding="utf-8")
+            text, run = path.read_text(encoding="utf-8"), dict[str, Any]()
+        with contextlib.suppress(OSError, ValueError):  # an interrupted recording
             run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
-        if run["tables"].get(name) != sha256(text.encode()):
+        if run.get("tables", {}).get(name) != sha256(text.encode()):
             again = f"record the edition {path.parts[-3]!r} again"
             raise InputError(f"{path} differs from what was recorded: {again}")
         # Only empty cells are missing values: a level may be called None.

@@ -21,6 +21,7 @@ from typing import Any
 import jinja2
 import nbformat
 import yaml
+from markdown_it import MarkdownIt
 
 from lib import ROOT
 from lib.book.editions import BOOK, Book, Run
@@ -87,8 +88,9 @@ class Site:
     def add(self, name: str, run: Run, made_by: str) -> None:
         """Add an executed page, with a box below its parameters, and the downloads of the box."""
         executed, parameters = read_notebook(run.output)
-        text = "\n".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
-        if not re.search(r"^(#|=+$|-+$)", text, re.MULTILINE):  # else no list could name it
+        text = "\n\n".join(cell.source for cell in executed.cells if cell.cell_type == "markdown")
+        read = {one.type for one in MarkdownIt().parse(text)}
+        if "heading_open" not in read:  # without one, no list could name the page
             executed.cells.insert(0, nbformat.v4.new_markdown_cell(f"# {run.page}", id="heading"))
         first = executed.cells[0]
         if run.title and first.cell_type == "markdown":
@@ -181,6 +183,8 @@ class Site:
             if output.exists():
                 os.replace(output, self.staging / "before")
             os.replace(html, output)
+        elif output.exists():
+            problems.append(f"{output} is as it was before, because nothing was rendered")
         return problems
 
     def _linked(self, name: str) -> str:

@@ -122,7 +122,9 @@ def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
             _named(part, run, found)
     text = os.path.expanduser(value) if isinstance(value, str) else ""  # as pandas does
     module = text.partition(":")[0].partition(".")[0]  # or package, in `my_estimators:MyLearner`
-    for name in filter(None, (text, *([module, f"{module}.py"] if ":" in text else []))):
+    places = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)] if ":" in text else []
+    modules = (os.path.join(one, end) for one in places for end in (module, f"{module}.py"))
+    for name in filter(None, (text, *modules)):
         # `os.path.exists` accepts any text, unlike that of Path.
         if name in found or not os.path.exists(os.path.join(run.folder, name)):
             continue
@@ -131,7 +133,7 @@ def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
             continue
         found[name] = digest(path)
         if path.suffix in (".yml", ".yaml"):
-            with contextlib.suppress(InputError):  # the run reports it
+            with contextlib.suppress(InputError, RecursionError):  # the run reports it
                 _named(read_yaml(path), run, found)
     return found
 
@@ -144,9 +146,10 @@ def run_page(run: Run) -> dict[str, Any]:
 
     Times and error streams go into the record, so that the same inputs give the same page.
     """
+    # Inputs are noted before they are read, so that a change from here on counts as a change.
+    digests = _digests(run)
     source, cell = read_notebook(run.notebook)
     cell.source = with_values(cell.source, run.values)
-    # Inputs are noted before the run, so that a change during the run counts as a change.
     record: dict[str, Any] = {
         "notebook": run.notebook.stem,
         "parameters": run.values,
@@ -155,7 +158,7 @@ def run_page(run: Run) -> dict[str, Any]:
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": run.command,
         "versions": versions(),
-        "digests": _digests(run),
+        "digests": digests,
     }
     reached: list[NotebookNode] = []
     started = time.monotonic()
@@ -181,6 +184,7 @@ def run_page(run: Run) -> dict[str, Any]:
         record |= {"stderr": _settle(executed), "numbers": dict(numbers)}
         nbformat.write(executed, beside)
         record["digests"]["page"] = digest(beside)
+    run.output.with_name("index.html").unlink(missing_ok=True)  # it shows the run before
     write_record(run.record, record)
     run.failed.unlink(missing_ok=True)
     return record

@@ -199,6 +199,19 @@ def test_a_disk_that_is_full_is_named_and_the_earlier_book_stays(tiny_book, monk
         assert page.read_text() == "whole"
 
 
+def test_a_renderer_that_crashes_leaves_the_earlier_book_and_says_so(tiny_book, monkeypatch):
+    def crashed(command, **_):
+        return subprocess.CompletedProcess(command, 1, "", "a.B.Error: why\n")
+
+    build(render=False, book=tiny_book)
+    monkeypatch.setattr(rendering.subprocess, "run", crashed)
+    folder = tiny_book.built / "default"
+    assert build(book=tiny_book).problems == ["rendering: a.B.Error: why"]
+    folder.mkdir()
+    said = f"{folder} is as it was before, because nothing was rendered"
+    assert build(book=tiny_book).problems == ["rendering: a.B.Error: why", said]
+
+
 def test_a_disk_that_is_full_leaves_the_earlier_page(tiny_book, monkeypatch):
     build(render=False, book=tiny_book)
     page, (run,) = tiny_book.page("small_sum"), load_edition("default", tiny_book).runs.values()

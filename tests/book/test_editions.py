@@ -158,7 +158,14 @@ PAGE = "about: x\npages:\n  - "
             "about: x\nlike: default\npages: [sums]\n",
             "an edition with the key 'like' must not have pages of its own: found ['sums']",
         ),
-        ("about: x\nlike: moon\n", "edition 'moon' is unknown: expected one of default, draft"),
+        (
+            "about: x\nlike: few\n",
+            "draft.yml: 'like' must name an edition with pages of its own: found 'few'",
+        ),
+        (
+            "about: x\nlike: moon\n",
+            "edition 'moon' is unknown: expected one of default, draft, few",
+        ),
         (
             "about: x\nlike: default\nparameters: {sums: {n: 1}}\n",
             "draft.yml: parameters: page 'sums' is unknown: expected small_sum",
@@ -209,6 +216,7 @@ PAGE = "about: x\npages:\n  - "
     ],
 )
 def test_an_edition_that_breaks_a_rule_is_refused_in_one_sentence(tiny_book, text, message):
+    tiny_book.add_edition("few", "about: Few.\nlike: default\n")
     tiny_book.add_edition("draft", text)
     with pytest.raises(InputError) as refusal:
         load_edition("draft", tiny_book)

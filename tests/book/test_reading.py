@@ -139,6 +139,23 @@ def test_a_recorded_number_is_its_text_or_before_a_run_its_name():
         assert plain(new_notebook(cells=cells)).cells[1].source == f"It errs by {said}."
 
 
+@pytest.mark.parametrize(
+    ("given", "said"), [("3.5", "3.5"), ("<Figure size 640x480>", "`error`"), (None, "`error`")]
+)
+def test_what_others_have_glued_is_its_text_or_its_name(given, said):
+    prefix = "application/papermill.record/"
+    mark = {"scrapbook": {"name": "error", "mime_prefix": prefix}}
+    data = {f"{prefix}text/plain": given} if given else {f"{prefix}image/png": ""}
+    shown = new_code_cell(outputs=[new_output("display_data", data, metadata=mark)])
+    told = new_markdown_cell("It errs by {glue:text}`error`.")
+    assert plain(new_notebook(cells=[shown, told])).cells[1].source == f"It errs by {said}."
+
+
+def test_what_looks_like_a_link_in_code_is_code():
+    code = "table[name](config.md)"
+    assert plain(new_notebook(cells=[new_code_cell(code)])).cells[0].source == code
+
+
 def test_figures_have_numbers_and_captions():
     def drawing(name):
         return new_code_cell(name, metadata={"mystnb": {"figure": {"caption": name, "name": name}}})

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -90,6 +91,11 @@ def test_the_title_of_an_edition_is_that_of_its_page(tiny_book):
         nbformat.write(nbformat.v4.new_notebook(cells=own), run.output)
         site.add("headed", run, "a test")
         assert nbformat.reads(site.pages["headed.ipynb"], 4).cells[0].source == heading
+    for text in ("```python\n# a comment\n```", "#hashtag", "A line.\n\n---"):
+        own = [nbformat.v4.new_markdown_cell(text)]
+        nbformat.write(nbformat.v4.new_notebook(cells=own), run.output)
+        site.add("bare", run, "a test")
+        assert nbformat.reads(site.pages["bare.ipynb"], 4).cells[0].source == "# sums", text
 
 
 def test_values_stand_in_the_box_and_imports_are_folded_on_the_page_alone(tiny_book):
@@ -164,7 +170,8 @@ def test_the_box_says_what_colab_runs_first(tiny_book):
 
 
 def test_the_box_says_where_a_notebook_from_elsewhere_is(tiny_book):
-    mine = tiny_book.root / "mine.ipynb"
+    mine = tiny_book.root / "näher heran" / "mine.ipynb"
+    mine.parent.mkdir()
     nbformat.write(nbformat.read(tiny_book.notebook("sums"), 4), mine)
     run = Run(mine, book=tiny_book)
     record = {"numbers": {}, "started": "2026-11-25T01:11", "seconds": 1, "versions": {}}
@@ -172,6 +179,8 @@ def test_the_box_says_where_a_notebook_from_elsewhere_is(tiny_book):
     box = TEMPLATES.get_template("box.html").render(about)
     assert f"<code>{mine.resolve()}</code>" in box and "notebooks/mine.ipynb" not in box
     assert "https://x" not in box, "the repository of the book does not have it"
+    (command,) = BeautifulSoup(box, "html.parser").select("form[data-command]")
+    assert shlex.split(command["data-command"])[-1] == str(mine.resolve())
 
 
 #: Texts as one types them; those of the second list are of no type below, or of some only.

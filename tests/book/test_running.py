@@ -17,6 +17,7 @@ import pytest
 from lib import ROOT
 from lib.book import running
 from lib.book.editions import Run, load_edition
+from lib.book.parameters import read_notebook
 from lib.book.running import PageFailed, execute, read_record, run_page, why_stale
 from lib.errors import InputError
 
@@ -156,6 +157,39 @@ def test_a_page_is_stale_when_a_file_that_a_parameter_names_changed(
     assert why_stale(run) == "file of path changed"
     named.unlink()
     assert why_stale(run) == "file of path changed"
+
+
+def test_a_page_is_stale_when_a_module_on_the_path_of_kernels_changed(
+    tiny_book, unexecuted, monkeypatch, tmp_path
+):
+    (tmp_path / "mine.py").write_text("class Mine: ...")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(tmp_path)]))
+    notebook = tiny_book.add_notebook("reads", "names: list[str] = ['mine:Mine']", "")
+    run = Run(notebook, tiny_book.page("reads"), book=tiny_book)
+    run_page(run)
+    assert why_stale(run) is None
+    (tmp_path / "mine.py").write_text("class Mine(int): ...")
+    assert why_stale(run) == "file of names changed"
+
+
+def test_a_file_that_names_itself_has_an_end(tiny_book, unexecuted):
+    (tiny_book.root / "self.yml").write_text("age: &a {parents: [*a]}")
+    notebook = tiny_book.add_notebook("reads", "path: str = 'self.yml'", "")
+    run = Run(notebook, tiny_book.page("reads"), book=tiny_book)
+    run_page(run)
+    assert why_stale(run) is None
+
+
+def test_a_change_while_a_page_is_begun_counts(tiny_book, unexecuted, monkeypatch):
+    def read_and_change(path):
+        notebook = read_notebook(path)
+        path.write_text(path.read_text().replace("Sum", "All"))
+        return notebook
+
+    run = Run(tiny_book.notebook("sums"), tiny_book.page("sums"), book=tiny_book)
+    monkeypatch.setattr(running, "read_notebook", read_and_change)
+    run_page(run)
+    assert why_stale(run) == "notebook changed"
 
 
 @pytest.mark.parametrize("path", [".", "", "..", "/", "book", "\0"])

@@ -391,6 +391,14 @@ def test_a_damaged_record_is_as_none(book, unrendered):
     assert list(find_runs(book)) == ["totals"]
 
 
+def test_a_page_of_an_earlier_run_does_not_stand_for_that_of_a_sweep(pair, book, unrendered):
+    for run in pair:
+        run.output.with_name("index.html").write_text("of this run")
+    (book.root / "lib" / "code.py").write_text("one = 2\n")
+    sweep("totals", {"n": ["100"], "seed": ["2"]}, book=book)
+    assert [run.output.with_name("index.html").exists() for run in pair] == [False, True]
+
+
 def test_the_latest_run_stands_first(book):
     for folder, day in {"a": 1, "c": 3, "b": 2}.items():
         path = book.runs / folder / "sums.json"

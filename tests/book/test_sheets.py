@@ -8,7 +8,9 @@ from bs4 import BeautifulSoup
 
 from lib.book.building import build, make_sheets
 from lib.book.reading import exercises
+from lib.book.rendering import Site
 from lib.errors import InputError
+from lib.files import file_lock
 
 CELLS = [
     ("markdown", "# Sums\n\nA tale."),
@@ -54,6 +56,23 @@ def test_sheets_are_made_of_executed_pages(taught):
     assert "computed" not in said[0]
     assert "Solution Because. print('computed', 6 * 7) computed 42" in said[1]
     assert not any("tale" in text or "end" in text for text in said)
+
+
+def test_sheets_of_pages_that_have_changed_are_called_so(taught, monkeypatch):
+    build(book=taught, render=False)
+    monkeypatch.setattr(Site, "publish", lambda *_: [])
+    assert make_sheets(book=taught)[1] == []
+    (taught.root / "lib" / "code.py").write_text("one = 2\n")
+    changed = [f"{page} is not up to date: lib changed" for page in ("sums", "taught")]
+    assert make_sheets(book=taught)[1] == changed
+
+
+def test_sheets_wait_for_nobody_and_disturb_nobody(taught):
+    with (
+        file_lock(taught.executed / "default" / ".lock"),
+        pytest.raises(InputError, match="another build is running in"),
+    ):
+        make_sheets(book=taught)
 
 
 def test_exercises_end_with_their_section():
