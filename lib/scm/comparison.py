@@ -10,7 +10,8 @@ from scipy.stats import rankdata
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from xgboost import XGBClassifier
 
-from lib.errors import check, check_known, told
+from lib.errors import check, check_known
+from lib.scm.mechanisms import columns_of
 
 
 def share_changed(world: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -46,10 +47,10 @@ def average_effect(
     Name: income, dtype: float64
     """
     _check_same_rows(treated, control)
-    check_known("variable", outcome, treated.columns.intersection(control.columns))
+    # Levels have a difference if they are numbers.
+    ours, theirs = (columns_of(one, {outcome: None}, "variable") for one in (treated, control))
     check_known("step", step, treated["t"].unique())
-    with told(f"variable {outcome!r}"):  # levels have no difference
-        difference = (treated[outcome] - control[outcome].to_numpy())[treated["t"] == step]
+    difference = pd.Series(ours[outcome] - theirs[outcome], treated["t"], name=outcome).loc[[step]]
     names = ["average effect", "standard error", "standard deviation"]
     return difference.agg(["mean", "sem", "std"]).set_axis(names)
 
@@ -76,13 +77,16 @@ def two_sample_auc(one: pd.DataFrame, other: pd.DataFrame, seed: int = 0) -> pd.
     """
     found = sorted(one), sorted(other)
     check(found[0] == found[1], "tables must have the same variables", found)
+    folds, sizes = StratifiedKFold(5, shuffle=True, random_state=seed), [len(one), len(other)]
+    check(min(sizes) >= folds.n_splits, "each table must have a row per fold, five", sizes)
     both = pd.concat([one, other], ignore_index=True)
     for name in both.select_dtypes(exclude="number"):
-        # Levels become text, because the trees do not accept truth values.
-        both[name] = both[name].astype("category").cat.rename_categories(str)
+        # Levels become numbers, because the trees do not accept truth values.
+        levels = both[name].astype("category").cat
+        both[name] = levels.rename_categories(range(len(levels.categories)))
+    both.columns = range(both.shape[1])  # the trees do not accept brackets in a name
     first = np.arange(len(both)) < len(one)
     trees = XGBClassifier(max_depth=4, learning_rate=0.1, enable_categorical=True, n_jobs=1)
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     scores = cross_val_predict(trees, both, first, cv=folds, method="predict_proba")[:, 1]
     ranks = rankdata(scores)
     above = [(ranks[of] - rankdata(scores[of])) / (~of).sum() for of in (first, ~first)]

@@ -59,12 +59,24 @@ def test_pairing_by_position_needs_the_same_subjects(world):
     [
         ("wealth", 1, "'wealth' is unknown: expected one of subject, t"),
         ("income", 9, "step 9 is unknown: expected one of 0, 1"),
-        ("studies", 1, "variable 'studies': Object with dtype category cannot perform"),
+        ("studies", 1, "variable 'studies': finite numbers are needed: found 'No'"),
     ],
 )
 def test_unknown_outcomes_and_steps_are_refused(world, outcome, step, rule):
     with pytest.raises(InputError, match=rule):
         average_effect(world, world, outcome, step)
+
+
+def test_levels_that_are_numbers_have_an_effect(world):
+    levels = pd.CategoricalDtype([1, 0])
+    control, treated = (world.assign(ill=ill) for ill in ([0, 1, 0, 0, 0, 1], [1, 1, 1, 1, 1, 0]))
+    worlds = [one.astype({"ill": levels}) for one in (treated, control)]
+    effect = average_effect(*worlds, "ill", step=1)
+    assert effect["average effect"] == 0 and effect["standard deviation"] == 1
+    assert effect.equals(average_effect(treated, control, "ill", step=1)) and effect.name == "ill"
+    text = control.astype({"ill": str})
+    with pytest.raises(InputError, match="variable 'ill': finite numbers are needed: found '0'"):
+        average_effect(treated, text, "ill", step=1)
 
 
 def test_worlds_of_other_variables_are_refused(world):
@@ -115,6 +127,22 @@ def test_levels_alone_tell_tables_apart_and_a_seed_repeats_it():
     one, other = one.assign(sex=next(truths)), other.assign(sex=pd.Categorical(next(truths)))
     assert found.equals(two_sample_auc(one, other, seed=4))
     assert not found.equals(two_sample_auc(one, other, seed=5))
+
+
+def test_names_and_levels_may_be_of_any_kind():
+    one, other = two_tables(60, 50, 0.5)
+    found = two_sample_auc(one, other)
+    odd, names = {"F": 1, "M": "1"}, {"x": "x [years]", "sex": "<sex>"}
+    renamed = (
+        table.assign(sex=table["sex"].map(odd)).rename(columns=names) for table in (one, other)
+    )
+    assert found.equals(two_sample_auc(*renamed))
+
+
+def test_each_fold_needs_a_row_of_either_table():
+    one, other = two_tables(60, 4, 0.5)
+    with pytest.raises(InputError, match=r"must have a row per fold, five: found \[60, 4\]"):
+        two_sample_auc(one, other)
 
 
 def test_tables_of_other_variables_are_not_compared():
