@@ -35,7 +35,7 @@ from lib.scm.mechanisms import MECHANISMS, FittedMechanism, Mechanism, parameter
 #: Keys of public specification files that steer other software, not the model.
 WITHOUT_MEANING = {
     "file": ("experiment", "data", "simulator", "samples", "figures"),
-    "variable": ("transform_input", "seq_transform_input", "seq_fit"),
+    "variable": ("label", "transform_input", "seq_transform_input", "seq_fit"),
     # scikit-learn no longer has the first; the second is a feature encoder, which is fixed here.
     "sampler": ("multi_class", "transformation"),
 }
@@ -69,7 +69,6 @@ class Variable(BaseModel, extra="forbid", frozen=True):
     seq_sampler: SamplerOrName = Sampler(type="None")
     seq_parents_curr: tuple[str, ...] = ()
     seq_parents_prev: tuple[str, ...] = ()
-    label: str | None = None
 
     def causes(self, step: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the causes at this step, and the causes a step earlier."""

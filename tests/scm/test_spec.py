@@ -336,7 +336,14 @@ def test_a_public_file_loads_with_one_warning_for_each_key_without_meaning(tmp_p
         loaded = [str(warning.message) for warning in caught]
         specification.initial("capital-net")  # as fitting does: says nothing again
         assert len(caught) == len(loaded)
-    places = [*PUBLIC_KEYS, "seq_fit", "multi_class", "transform_input", "seq_transform_input"]
+    places = [
+        *PUBLIC_KEYS,
+        "label",
+        "seq_fit",
+        "multi_class",
+        "transform_input",
+        "seq_transform_input",
+    ]
     places += ["transformation"] * 2
     keys = [
         re.fullmatch(r".*key '(\S+)' has no meaning here and is ignored", text)[1]
