@@ -35,9 +35,10 @@ class StochasticPolicy:
     """
 
     def __init__(self, probabilities: Mapping[str, float] | Callable[..., Any]):
-        self.probabilities = probabilities
-        if isinstance(probabilities, Mapping):
-            self._table(probabilities, pd.Index(range(1)))
+        with told("a policy needs a mapping of levels to numbers, or a function that returns one"):
+            self.probabilities = probabilities if callable(probabilities) else dict(probabilities)
+            if isinstance(self.probabilities, dict):
+                self._table(self.probabilities, pd.Index(range(1)))
 
     def __call__(self, now: pd.DataFrame, before: pd.DataFrame, levels: Any) -> np.ndarray:
         """Return the probability of each level, shape (n, levels)."""
@@ -98,6 +99,8 @@ class World:
         for variable, what in do.items():
             check_known("do: variable", variable, kinds, limit=50)
             by_step = what if isinstance(what, Mapping) else {self.steps: what}
+            # All ranges without a step are equal.
+            check(range(0) not in (by_step or [range(0)]), f"do: {variable!r} needs a step", what)
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     rule = f"do: {variable!r} may be set only once at each step"
@@ -135,8 +138,8 @@ class World:
                 return pd.Categorical.from_codes(codes, dtype=levels)
             taken = inspect.signature(action).parameters.values()
             # An argument with a default was bound where the rule was written, as in a loop.
-            takes_noise = sum(each.default is each.empty for each in taken) == 3
-            given = action(today, past, *([noise[0]] if takes_noise else []))
+            free = sum(one.default is one.empty for one in taken if one.kind < one.VAR_POSITIONAL)
+            given = action(today, past, *([noise[0]] if free == 3 else []))
         given = _matched(given, index)
         return as_column(np.full(n, given) if np.ndim(given) == 0 else given, levels, place, n)
 
@@ -159,10 +162,10 @@ class World:
             whole = isinstance(action.index, pd.RangeIndex) and rows == n * len(self.steps) > n
             rule = f"{place}: a column must have a row per subject; a world is given as a frame"
             check(not whole, rule, f"{rows:,} rows for {n:,} subjects")
-            absent = np.setdiff1d(self.subjects, action.index)
-            if len(absent):
+            subjects = pd.Index(self.subjects)
+            if len(absent := subjects[~subjects.isin(action.index)]):
                 raise InputError(f"{place}: no value is given for subject {absent[0]}")
-            action = action.loc[np.array(self.subjects)].array
+            action = action.loc[subjects].array
         if not callable(action):
             values, n = (action, len(self.subjects)) if np.ndim(action) else ([action], 1)
             action = as_column(values, levels, place, n)
@@ -180,7 +183,11 @@ def _matched(given: Any, subjects: pd.Index) -> Any:
 
 
 def _subjects(given: pd.Series) -> np.ndarray:
-    numbers = as_column(given, None, "start: column 'subject'")
-    wrong = numbers[(numbers < 0) | (numbers % 1 != 0) | pd.Series(numbers).duplicated()]
-    check(len(wrong) == 0, "start: subjects must be unique whole numbers ≥ 0", wrong[:1].tolist())
+    # From 2**53 on, a float stands for several whole numbers.
+    numbers, bits = given.to_numpy(), 63
+    if numbers.dtype.kind not in "iu":
+        numbers, bits = as_column(given, None, "start: column 'subject'"), 53
+    odd = (numbers < 0) | (numbers >= 2**bits) | (numbers % 1 != 0)
+    wrong = numbers[odd | pd.Series(numbers).duplicated()][:1].tolist()
+    check(not wrong, f"start: subjects must be unique whole numbers ≥ 0, below 2**{bits}", wrong)
     return np.asarray(numbers, dtype=int)

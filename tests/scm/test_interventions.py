@@ -85,7 +85,6 @@ def test_a_level_is_set_by_every_kind_of_action(town, seen, action):
         (lambda action: {range(1, 3): action}, [1, 2]),
         (lambda action: {0: action, 2: action}, [0, 2]),
         (lambda action: {np.int64(2): action}, [2]),
-        (lambda action: {}, []),
     ],
 )
 def test_held_always_at_a_range_or_at_single_steps(town, seen, when, steps):
@@ -182,6 +181,26 @@ def test_what_a_rule_was_given_where_it_was_written_is_no_noise(town):
     for pay in (10.0, 20.0):
         done = town.sample(n=3, horizon=2, do={"pay": {1: lambda now, before, pay=pay: pay}})
         assert (done.loc[done["t"] == 1, "pay"] == pay).all()
+
+
+def test_noise_is_for_a_third_argument_alone(town):
+    ages = town.sample(n=3)["age"].tolist()
+    for rule in (
+        lambda now, before, **options: now["age"] if not options else None,
+        lambda now, before, *rest: now["age"] if not rest else None,
+        lambda *both: both[0]["age"] if len(both) == 2 else None,
+    ):
+        assert town.sample(n=3, do={"pay": rule})["pay"].tolist() == ages
+
+    def with_both(now, before, noise, /, **options):
+        return noise
+
+    def with_one(now, before, *, noise):
+        return noise
+
+    assert town.sample(n=3, do={"pay": with_both})["pay"].between(0, 1).all()
+    with pytest.raises(InputError, match="required keyword-only argument: 'noise'"):
+        town.sample(n=3, do={"pay": with_one})
 
 
 def test_a_policy_draws_its_distribution_and_leaves_other_noise_alone(town):
@@ -302,6 +321,8 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
         ({"job": {1: ["cook", np.nan, "cook"]}}, "do: 'job' at step 1: level nan is unknown"),
         ({"job": {2: "cook"}}, "do: 'job' at step 2: step must be a number from 0 to 1"),
         ({"job": {-1: "cook"}}, "do: 'job' at step -1: step must be a number from 0 to 1"),
+        ({"job": {}}, "do: 'job' needs a step: found {}"),
+        ({"job": {1: "cook", range(3, 1): "cook"}}, "do: 'job' needs a step: found {1: 'cook', ra"),
         ({"job": {True: "cook"}}, "do: 'job' at step True: step must be a number from 0 to 1"),
         ({"job": {"1": "cook"}}, "do: 'job' at step 1: step must be a number from 0 to 1"),
         ({"job": {range(1, 3): "cook"}}, "do: 'job' at step 2: step must be a number from 0 to 1"),
@@ -326,6 +347,10 @@ def test_direct_and_indirect_effects_are_those_of_the_closed_form():
             "one value per subject is needed, in one dimension: found (3, 2)",
         ),
         ({"pay": pd.Series([1.0, 2.0])}, "'pay' at step 0: no value is given for subject 2"),
+        (
+            {"pay": pd.Series([1.0, 2.0], index=[0, "b"])},
+            "'pay' at step 0: no value is given for subject 1",
+        ),
         ({"pay": StochasticPolicy({"a": 1})}, "'pay' at step 0: a StochasticPolicy is for levels"),
         (
             {"job": {0: {"cook": 1.0}}},
@@ -386,6 +411,20 @@ def test_another_world_must_have_what_is_asked_of_it(town, seen):
 def test_the_probabilities_of_a_policy_sum_to_one(given):
     with pytest.raises(InputError, match="must be 0 or more and sum to 1: found"):
         StochasticPolicy(given)
+
+
+@pytest.mark.parametrize("given", [{"a": np.array([0.2, 0.8])}, {"a": "0.5", "b": "0.5"}, None, 1])
+def test_what_is_no_distribution_is_one_sentence(given):
+    with pytest.raises(InputError, match="a policy needs a mapping of levels to numbers, or"):
+        StochasticPolicy(given)
+
+
+def test_a_series_is_a_distribution(town):
+    given = {"clerk": 0.5, "nurse": 0.5}
+    one, other = (
+        town.sample(n=20, do={"job": StochasticPolicy(of)}) for of in (given, pd.Series(given))
+    )
+    assert one.equals(other)
 
 
 def test_what_a_rule_says_of_subjects_by_name_is_theirs_in_any_order(town):

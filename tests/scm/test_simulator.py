@@ -667,9 +667,10 @@ def test_an_unfitted_simulator_says_so(town_specification, town_table):
         *(
             (lambda s, subject=subject: s.assign(subject=subject), {}, sentence)
             for subject, sentence in (
-                ([0, 1, 1], "start: subjects must be unique whole numbers ≥ 0: found [1.0]"),
-                ([0, 0.5, 1], "start: subjects must be unique whole numbers ≥ 0: found [0.5]"),
-                ([-1, 0, 1], "start: subjects must be unique whole numbers ≥ 0: found [-1.0]"),
+                ([0, 1, 1], "subjects must be unique whole numbers ≥ 0, below 2**63: found [1]"),
+                ([0, 0.5, 1], "must be unique whole numbers ≥ 0, below 2**53: found [0.5]"),
+                ([-1, 0, 1], "subjects must be unique whole numbers ≥ 0, below 2**63: found [-1]"),
+                ([0.0, 1.0, 2.0**53], "≥ 0, below 2**53: found [9007199254740992.0]"),
                 (list("abc"), "start: column 'subject': finite numbers are needed: found 'a'"),
             )
         ),
@@ -704,6 +705,16 @@ def test_what_is_done_to_some_subjects_is_what_was_done_to_them_among_all(town):
     apart = start.iloc[:2].assign(subject=[far, 3])
     one = town.sample(start=apart.iloc[:1].drop(columns="subject"), first=far, horizon=4, seed=5)
     assert town.sample(start=apart, horizon=4, seed=5).query("subject == @far").equals(one)
+
+
+def test_neighbours_beyond_what_a_float_counts_are_not_one(town):
+    start, far = town.sample(n=2, seed=5), [2**53 + 1, 2**53]
+    done = town.sample(start=start.assign(subject=far), horizon=2, seed=5)
+    assert done["subject"].unique().tolist() == far
+    alone = town.sample(
+        start=start.drop(columns="subject").head(1), horizon=2, seed=5, first=far[0]
+    )
+    assert done.head(2).equals(alone)
 
 
 def test_parameters_are_left_as_they_were_given(town_specification, town_table):
