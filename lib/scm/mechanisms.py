@@ -5,7 +5,6 @@ variable's direct causes and of uniform noise that belongs to the variable alone
 noise, a variable differs between two worlds only if its parents do. A numeric mechanism turns noise
 into a value by an inverse distribution function. A categorical one states the probability of each
 level (the true propensity of a treatment), and a *coupling* turns these and noise into a level.
-
 Names and parameters are those of the IncomeSCM paper's specifications (:mod:`lib.scm.spec`).
 """
 
@@ -24,7 +23,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, AllowInfNan, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, AllowInfNan, BeforeValidator, ConfigDict, Field, ValidationInfo
 from pydantic.dataclasses import dataclass
 from scipy.sparse import csr_array
 from scipy.special import expit, ndtr, ndtri
@@ -46,7 +45,9 @@ State: TypeAlias = Mapping[str, Any]
 #: The kind of a variable: its levels, or None if it is a number.
 Levels: TypeAlias = pd.CategoricalDtype | None
 
-Probability = Annotated[float, Field(ge=0, le=1)]
+#: A truth value, as which YAML reads yes and no, is no number; as text, it is refused as one.
+UNTRUE = BeforeValidator(lambda value: repr(value) if isinstance(value, bool) else value)
+Probability = Annotated[float, UNTRUE, Field(ge=0, le=1)]
 
 
 def _ordered(bounds: tuple[float, float], given: ValidationInfo) -> tuple[float, float]:
@@ -106,8 +107,16 @@ def columns_of(
 
 def described(kind: Column | Levels) -> str:
     """Describe in words the kind of a variable or a column, with its levels in order."""
-    levels = getattr(kind, "categories", None)
-    return "numbers" if levels is None else f"levels {', '.join(map(str, levels))}"
+    # Quotes tell the text 1 from the number.
+    told = [repr(v) if str(v).isdecimal() else str(v) for v in getattr(kind, "categories", ())]
+    return f"levels {', '.join(told)}" if told else "numbers"
+
+
+def same_kind(one: Column | Levels, other: Column | Levels) -> bool:
+    """Say whether both are numbers, or both have the same levels in the same order."""
+    # Text is not the number that it is printed like, and True is not 1, which equals it.
+    ours, theirs = ([(str(v), v) for v in getattr(k, "categories", ())] for k in (one, other))
+    return ours == theirs
 
 
 # --- couplings: from probabilities and noise to a level ---------------------------------
@@ -139,8 +148,7 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
     .. math:: V = \min\Bigl\{ j : U_0 \textstyle\sum_k p_k \le \sum_{k \le j} p_k \Bigr\}
 
-    Distribution and shapes are those of :func:`gumbel_max`. The two couplings differ in the joint
-    distribution of the levels in two worlds.
+    Distribution and shapes are those of :func:`gumbel_max`; joint distributions of worlds are not.
     """
     *below, total = itertools.accumulate(probabilities.T)
     return sum((noise[0] * total > part for part in below), np.zeros(noise.shape[1], dtype=int))
@@ -161,9 +169,8 @@ parameters = dataclass(
 class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
-    A subclass is a dataclass of its parameters and implements :meth:`evaluate`. `noise_terms` says
-    how many uniforms a subject needs; `reads` and `reads_previous` say which parents are looked up
-    by name. Attributes that :meth:`learn` sets from the table end in an underscore.
+    A subclass is a dataclass of its parameters and implements :meth:`evaluate`. Attributes that
+    :meth:`learn` sets from the table end in an underscore.
     """
 
     variable: str
@@ -227,7 +234,7 @@ class Mechanism(ABC):
         """Return the variable's column of the table; refuse another kind, or other levels."""
         wanted = kind if isinstance(kind, str) else described(kind)
         found = "no such column in the table" if values is None else described(values)
-        if wanted not in (found, found.split()[0]):
+        if not (found.split()[0] == kind if isinstance(kind, str) else same_kind(values, kind)):
             levels = pd.Series(getattr(values, "categories", ()), dtype=object)
             odd = levels[pd.to_numeric(levels, errors="coerce").isna()]
             if wanted == "numbers" and len(odd):  # perhaps a few texts among many numbers
@@ -444,12 +451,14 @@ def parameter_names(kind: type[Any]) -> list[str]:
 class ConstantSampler(Mechanism):
     """The same value for every subject."""
 
-    value: float | str
+    value: bool | float | str
 
     stands_alone: ClassVar = True
 
     def learn(self, parents: Parents, values: Any, seed: int) -> None:
-        if isinstance(self.value, str):
+        if isinstance(self.value, bool):
+            raise self.refusal(f"a level that YAML reads as {self.value} must stand in quotes")
+        if isinstance(self.value, str) or isinstance(values, pd.Categorical):
             known = pd.Categorical([self.value]) if values is None else values
             self.levels_ = self.own(known, "levels").dtype
         self.column_ = as_column([self.value], self.levels_, f"variable {self.variable!r}")
@@ -574,7 +583,7 @@ class IncrementSampler(Mechanism):
 
 
 class LogisticSampler(FittedMechanism, CategoricalMechanism):
-    r"""A multinomial logistic regression on the parents.
+    r"""A logistic regression on standardised parents, with the penalty C = 1 unless `C` is `.inf`.
 
     .. math:: P(v \mid x) \propto \exp(\beta_v^\top x + \beta_{v0})
     """
@@ -643,7 +652,8 @@ class GaussianRegressionSampler(FittedMechanism, NumericMechanism):
 
     .. math:: V = \hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U)
 
-    (IncomeSCM paper, Section 3.3). V is rounded, and clipped to the bounds; c is `std_mod`.
+    (IncomeSCM paper, Section 3.3). With `round_result`, V is rounded; it is clipped to the bounds;
+    c is `std_mod`. Ridge has the penalty alpha = 1 on standardised parents, LinearRegression none.
     """
 
     estimator: Literal["LinearRegression", "Ridge", "RandomForestRegressor"] = "Ridge"
@@ -705,8 +715,9 @@ class ZeroOrGaussianRegressionSampler(GaussianRegressionSampler):
         V = [U_0 > \hat p_0(x)]\;
         \bigl(\hat f(x) + c\,\sqrt{\mathrm{MSE}}\;\Phi^{-1}(U_1)\bigr)
 
-    The classifier of zeros, a logistic regression, is fitted to all records; the regression is
-    fitted to the records that are not zero (IncomeSCM paper, Section 3.3).
+    The classifier of zeros, a logistic regression with C = 1, is fitted to all records; the
+    regression, and its R², is of those that are not zero (IncomeSCM paper, Section 3.3). Where
+    bounds begin at 0, lower draws are clipped to it, so there are more zeros than are fitted.
     """
 
     zero_estimator: Literal["LogisticRegression"] = "LogisticRegression"

@@ -34,6 +34,7 @@ from lib.scm.mechanisms import (
     as_column,
     columns_of,
     described,
+    same_kind,
 )
 from lib.scm.spec import Specification
 from lib.workers import in_order, one_thread, worker_count
@@ -117,9 +118,9 @@ class Simulator(BaseEstimator):
                 # A table shows each person once: only causes at the same step can be learned from.
                 causes = model.variables[name].seq_parents_curr
                 later = self.transition_[name] = fitted(model.transition(name, initial), causes)
-                kind, found = described(initial.levels_), described(later.levels_)
-                rule = f"variable {name!r} must keep the kind that it has at step 0, {kind}"
-                check(found == kind or isinstance(later, KeepPrevious), rule, found)
+                met = same_kind(initial.levels_, later.levels_) or isinstance(later, KeepPrevious)
+                rule = f"variable {name!r} must keep the kind that it has at step 0"
+                check(met, f"{rule}, {described(initial.levels_)}", described(later.levels_))
         return self
 
     def made_by(self) -> tuple[Any, ...]:
@@ -129,15 +130,16 @@ class Simulator(BaseEstimator):
         # Mechanisms are objects, whose parameters and numbers may have been changed since, or they
         # themselves.
         now = [*self.initial_.values(), *self.transition_.values()]
-        learned = [v.estimator for one in now for v in vars(one).values() if isinstance(v, Learned)]
-        # Arrays are copied, because the layout in memory has a part in their hash.
+        now += [v for one in now for v in vars(one).values() if isinstance(v, Mechanism)]
+        learned = [v for one in now for v in vars(one).values() if isinstance(v, Learned)]
+        models = [v.estimator if hasattr(v.estimator, "coef_") else v.forest for v in learned]
+        # Arrays are copied, because the layout in memory has a part in their hash. The numbers of a
+        # forest's trees are in its arrays.
         numbers = [
-            {
-                k: v.copy() if isinstance(v, np.ndarray) else repr(v)
-                for k, v in vars(one).items()
-                if isinstance(v, Number | tuple | np.ndarray)
-            }
-            for one in [*now, *learned]
+            (k, v.copy() if isinstance(v, np.ndarray) else repr(v))
+            for part in [*now, *models, *(one.features for one in learned)]
+            for k, v in vars(part).items()
+            if isinstance(v, Number | tuple | list | dict | np.ndarray) and k != "trees"
         ]
         return self.recipe_, self.coupling, repr(now), [type(one) for one in now], numbers
 
@@ -152,11 +154,12 @@ class Simulator(BaseEstimator):
 
     def _observed(self, mechanism: Mechanism, causes: Iterable[str], columns: State) -> Parents:
         for cause in mechanism.learned_from(causes):
-            kind = described(self.kinds_[cause])
-            found = described(self.table_kinds_[cause]) if cause in columns else "no such column"
+            kind = self.kinds_[cause]
+            found = described(columns[cause]) if cause in columns else "no such column"
             reader = f"variable {mechanism.variable!r}: {type(mechanism).__name__}"
-            rule = f"{reader} learns from parent {cause!r}, which is {kind} in the model"
-            check(found == kind, f"{rule} and must be so in the table", found)
+            rule = f"{reader} learns from parent {cause!r}, which is {described(kind)} in the model"
+            met = cause in columns and same_kind(columns[cause], kind)
+            check(met, f"{rule} and must be so in the table", found)
         return Parents({cause: columns[cause] for cause in causes if cause in columns})
 
     def sample(
@@ -195,11 +198,11 @@ class Simulator(BaseEstimator):
     def blocks(
         self, *drawn: Any, n_jobs: int | None = None, block: int | None = BLOCK, **run: Any
     ) -> Iterator[pd.DataFrame]:
-        """Yield the frame of :meth:`sample` in blocks of subjects; None means one per worker."""
+        """Yield the frame of :meth:`sample` in blocks of subjects; None: one or more per worker."""
         check_is_fitted(self, "kinds_")
         world = World(self.kinds_, self.coupling, *drawn, **run)
         n = len(world.subjects)
-        block = -(-n // worker_count(n_jobs)) if block is None else block
+        block = min(BLOCK, -(-n // worker_count(n_jobs))) if block is None else block
         check_count("block", block, least=1)
         # A variable that a rule sets comes as late as possible, so that the rule can read
         # everything that does not follow from the variable.
@@ -224,6 +227,7 @@ class Simulator(BaseEstimator):
         """
         check_is_fitted(self, "kinds_")
         check_known("variable", variable, self.kinds_, limit=50)
+        check_count("t", t, least=0)
         mechanism: Any = self._mechanism(variable, t)
         rule = f"variable {variable!r} at step {t} needs a mechanism that states probabilities"
         check(isinstance(mechanism, CategoricalMechanism), rule, type(mechanism).__name__)

@@ -213,13 +213,22 @@ def test_nothing_is_kept_of_a_fit_under_the_name_of_another(simulator, empty_cac
 
     names = {"n": 60, "n_test": 30, "horizon": 3}
     changed, older, schooled, replaced, capped, wider = (copy.deepcopy(simulator) for _ in range(6))
+    forest, nested, listed, scaled = (copy.deepcopy(simulator) for _ in range(4))
+    grown = forest.initial_["relationship"].model_
+    grown.estimator.estimators_[1:] = grown.estimator.estimators_[:1] * 19
+    vars(grown).pop("forest", None)  # which has been made of the other trees
+    nested.transition_["occupation"].sampler = copy.deepcopy(simulator.initial_["occupation"])
+    nested.transition_["occupation"].sampler.model_.estimator.coef_[:] = 0
+    listed.initial_["studies"].AT_25 = [7.0, -5.0, 9.0, 3.0]
+    scaled.initial_["education"].model_.features.scales["age"] = (0.0, 1.0)
     changed.transition_["income"].prev_weight = 0.0
     capped.initial_["income"].largest_, wider.initial_["income"].largest_ = 300_000, 600_000
     older.initial_["age"].mean_ += 1
     schooled.initial_["education"].model_.estimator.coef_[:] = 0
     replaced.transition_["income"] = Poor("income")
     # The book's own fit comes last, so that it would find what the others had left.
-    simulators = changed, older, schooled, replaced, capped, wider, simulator
+    simulators = [changed, older, schooled, replaced, capped, wider, forest, nested, listed, scaled]
+    simulators.append(simulator)
     found = [draw_study(one, **names).observational for one in simulators]
     for one, table in zip(simulators, found, strict=True):
         assert table.equals(cohort(one.sample(60, 3)))

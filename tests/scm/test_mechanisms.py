@@ -1,5 +1,6 @@
 """The general mechanisms, each against a truth computed another way."""
 
+import itertools
 from itertools import pairwise
 
 import numpy as np
@@ -41,6 +42,7 @@ from lib.scm.mechanisms import (
     bounded,
     gumbel_max,
     inverse_cdf,
+    same_kind,
 )
 
 N = 100_000
@@ -262,6 +264,22 @@ def test_a_constant_level_must_be_in_the_table():
         ConstantSampler("x", value="c").fit(Parents(), pd.Categorical(["a", "b"]))
     with pytest.raises(InputError, match="ConstantSampler must be fitted to levels, found numbers"):
         ConstantSampler("x", value="c").fit(Parents(), np.array([1.0, 2.0]))
+    with pytest.raises(InputError, match=r"'x': level 3[.]0 is unknown: expected one of a, b"):
+        ConstantSampler("x", value=3).fit(Parents(), pd.Categorical(["a", "b"]))
+    drawn = ConstantSampler("x", value=1).fit(Parents(), pd.Categorical([0, 1]))
+    assert drawn.evaluate(Parents(), np.empty((0, 2))).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("value", [True, False])  # as YAML reads yes and no
+def test_a_truth_value_is_no_constant_and_no_probability(value):
+    for values in (None, np.array([1.0, 2.0]), pd.Categorical(["no", "yes"])):
+        with pytest.raises(
+            InputError, match=f"'x': a level that YAML reads as {value} must stand in"
+        ):
+            ConstantSampler("x", value=value).fit(Parents(), values)
+    with pytest.raises(ValueError, match=f"valid number, .*'{value}'"):
+        LogisticTransitionSampler("x", p_stay=value)
+    assert LogisticTransitionSampler("x", p_stay="1e-1").p_stay == 0.1  # text, as YAML reads it
 
 
 @pytest.mark.parametrize(
@@ -747,6 +765,31 @@ def test_numbers_and_levels_are_told_apart():
         GaussianVariable("x").fit(Parents(), absent)
     with pytest.raises(InputError, match=r"'x': MultinomialVariable .* found no such column"):
         MultinomialVariable("x").fit(Parents(), absent)
+
+
+def test_kinds_are_those_of_levels_not_of_what_is_printed():
+    kinds = [None, *(pd.CategoricalDtype(of) for of in (["0", "1"], [0, 1], [1, 0], [False, True]))]
+    for one, other in itertools.product(kinds, kinds):
+        assert same_kind(one, other) == (one is other)
+    assert same_kind(pd.Categorical([0, 1]), kinds[2]) and same_kind(np.ones(2), None)
+    column = CategoricalMechanism.own(MultinomialVariable("x"), pd.Categorical([0, 1]), kinds[2])
+    assert column.tolist() == [0, 1]
+    with pytest.raises(InputError, match="fitted to levels '0', '1', found levels 0, 1"):
+        CategoricalMechanism.own(MultinomialVariable("x"), pd.Categorical([0, 1]), kinds[1])
+
+
+def test_without_its_penalty_a_logistic_regression_states_the_shares_of_the_table():
+    ill, drug = np.repeat(["no", "yes"], [50, 10]), np.tile(["new", "old", "old", "old", "old"], 12)
+    drug[-3:] = "new"
+    columns = {"ill": pd.Categorical(ill), "drug": pd.Categorical(drug)}
+    found = {}
+    for c in (1.0, np.inf):
+        fitted = LogisticSampler("drug", options={"C": c})
+        fitted.fit(Parents({"ill": columns["ill"]}), columns["drug"])
+        found[c] = fitted.probabilities(Parents({"ill": pd.Categorical(["no", "yes"])}))[:, 0]
+    shares = [(drug[ill == level] == "new").mean() for level in ("no", "yes")]
+    np.testing.assert_allclose(found[np.inf], shares, atol=1e-6)
+    assert np.abs(found[1.0] - shares).max() > 0.01
 
 
 def test_columns_of_many_levels_do_not_meet():

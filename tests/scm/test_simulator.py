@@ -230,6 +230,14 @@ def test_workers_do_not_change_a_row(town, n_jobs):
     assert town.sample(n=51, horizon=3, do=do, first=3, n_jobs=n_jobs).equals(alone)
 
 
+def test_a_sample_takes_no_more_at_a_time_than_fits_into_memory(town, monkeypatch):
+    sizes, whole = [], town.sample(n=20, horizon=2)
+    monkeypatch.setattr("lib.scm.simulator.BLOCK", 8)
+    rule = {"pay": lambda now, before: sizes.append(len(now)) or now["pay"]}
+    assert town.sample(n=20, horizon=2, do=rule).equals(whole)
+    assert max(sizes) == 8
+
+
 def test_blocks_are_drawn_as_they_are_needed(town):
     drawn = []
     rule = {"pay": lambda now, before: drawn.append(len(now)) or now["pay"]}
@@ -292,7 +300,8 @@ def test_probabilities_are_of_the_world_they_are_asked_in(town):
             "at step 1 needs a mechanism that states probabilities: found 'KeepPrev",
         ),
         (("job", 5), "the world must have every subject at step 5 and the one before"),
-        (("job", -1), "the world must have every subject at step -1 and the one before"),
+        (("job", -1), "t must be a whole number of at least 0: found -1"),
+        (("job", "0"), "t must be a whole number of at least 0: found '0'"),
     ],
 )
 def test_probabilities_that_do_not_exist(town, arguments, sentence):
@@ -494,16 +503,42 @@ def test_a_learned_mechanism_needs_its_causes_in_the_table(town_table):
 
 
 @pytest.mark.parametrize(
-    "seq_sampler", ["IncrementSampler", {"type": "ConstantSampler", "value": 0}, "Drift"]
+    ("seq_sampler", "found"),
+    [
+        ("IncrementSampler", "must keep the kind .* step 0, levels F, M: found 'numbers'"),
+        ("Drift", "must keep the kind .* step 0, levels F, M: found 'numbers'"),
+        ({"type": "ConstantSampler", "value": 0}, "level 0.0 is unknown: expected one of F, M"),
+    ],
 )
-def test_a_category_stays_a_category(town_table, seq_sampler):
+def test_a_category_stays_a_category(town_table, seq_sampler, found):
     variables = {"sex": {"sampler": "multinomial", "seq_sampler": seq_sampler}}
     specification = Specification(variables, types={"Drift": Drift})
-    with pytest.raises(
-        InputError,
-        match=r"'sex' must keep the kind .* step 0, levels F, M: found 'numbers'",
-    ):
+    with pytest.raises(InputError, match=f"variable 'sex'.* {found}"):
         Simulator(specification).fit(town_table)
+
+
+class Answers(CategoricalMechanism):
+    """Levels that are printed like the numbers 0 and 1."""
+
+    levels_ = pd.CategoricalDtype(["0", "1"])
+
+    def probabilities(self, parents):
+        return np.array([[0.5, 0.5]])
+
+
+def test_text_is_not_the_number_that_it_is_printed_like():
+    table = pd.DataFrame({"ill": [0, 1] * 10, "pay": np.arange(20.0)})
+    later = {"ill": {"sampler": "multinomial", "seq_sampler": "Answers"}}
+    with pytest.raises(InputError, match="step 0, levels 0, 1: found \"levels '0', '1'\""):
+        Simulator(Specification(later, types={"Answers": Answers})).fit(table)
+    pay = {"parents": ["ill"], "sampler": "LinearGaussianSampler"}
+    specification = Specification(
+        {"ill": {"sampler": "Answers"}, "pay": pay}, types={"Answers": Answers}
+    )
+    with pytest.raises(
+        InputError, match=r"is levels '0', '1' in the model .*: found 'levels 0, 1'"
+    ):
+        Simulator(specification).fit(table)
 
 
 def test_a_cause_is_in_the_model_what_it_was_in_the_table(town_table):
@@ -514,12 +549,17 @@ def test_a_cause_is_in_the_model_what_it_was_in_the_table(town_table):
         return Simulator(Specification({"job": cause, "pay": effect})).fit(town_table)
 
     assert set(with_constant("cook").sample(n=5)["job"]) == {"cook"}
+    with pytest.raises(
+        InputError, match=r"'job': level 1[.]0 is unknown: expected one of clerk, co"
+    ):
+        with_constant(1)
     sentence = (
         "'pay': LinearGaussianSampler learns from parent 'job', which is numbers in the model "
     )
     found = "found 'levels clerk, cook, nurse'"
+    drifting = Specification({"job": {"sampler": "Drift"}, "pay": effect}, types={"Drift": Drift})
     with pytest.raises(InputError, match=f"{sentence}and must be so in the table: {found}"):
-        with_constant(1)
+        Simulator(drifting).fit(town_table)
 
 
 def test_numbers_and_truth_values_may_be_levels():
