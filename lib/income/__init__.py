@@ -39,7 +39,7 @@ def fitted_simulator(
         The path of a YAML file, or a file of `data/specs` without its ending: `income_scm_1.0`,
         faithful to the published data, or `income_scm_1.1`, faithful to what its program intends.
     table : path-like or DataFrame, optional
-        A table with a column for each variable, or its CSV or Parquet file; Adult by default.
+        A table with the columns that mechanisms learn from, or its file; Adult by default.
     seeded : collection of str, optional
         Variables whose fits follow the seed, by default all; other fits are those of seed 0.
     """

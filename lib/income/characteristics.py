@@ -57,7 +57,9 @@ def cohort(world: pd.DataFrame) -> pd.DataFrame:
         world[world["t"] == t].set_index("subject").drop(columns="t") for t in (0, 1, steps.max())
     )
     previous = {f"{name}_prev": before[name] for name in ("studies", "income")}
-    return now.assign(income=last["income"], **previous)
+    check(not (own := {*previous} & {*now}), "no variable may be called so in a cohort", [*own])
+    # An income of two levels, 0 and 1, is a number, too.
+    return now.assign(income=last["income"].astype(float, errors="ignore"), **previous)
 
 
 def read_published(what: str, **chosen: str) -> pd.DataFrame:

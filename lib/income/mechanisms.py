@@ -224,8 +224,8 @@ class HoursPerWeekTransition(Mechanism):
 class CapitalTransition(Mechanism):
     """Stay with probability 0.8, else draw from the initial model at today's parents.
 
-    A subject that stays at 0 keeps 0; one that stays elsewhere moves by normal noise of the size
-    of the initial model's error. Values are rounded to whole dollars.
+    A subject that stays at 0 keeps 0; one that stays elsewhere moves by the normal noise of the
+    initial model, within its bounds. Values are rounded to whole dollars.
     """
 
     sampler: ZeroOrGaussianRegressionSampler
@@ -236,7 +236,8 @@ class CapitalTransition(Mechanism):
 
     def evaluate(self, parents: Parents, noise: np.ndarray) -> np.ndarray:
         previous = parents.previous[self.variable]
-        moved = np.where(previous == 0, 0.0, previous + self.sampler.error_ * ndtri(noise[1]))
+        moved = bounded(previous + self.sampler.deviation(noise[1:2]), True, self.sampler.bounds)
+        moved[previous == 0] = 0
         redrawn = self.sampler.evaluate(parents, noise[2:])
         return np.round(np.where(noise[0] < self.p_stay, moved, redrawn))
 

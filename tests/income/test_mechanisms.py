@@ -245,6 +245,25 @@ def test_capital_stays_four_times_in_five(fitted, world):
             assert found[i] == np.round(previous + initial.error_ * norm.ppf(noise[1, i]))
 
 
+def test_capital_stays_within_the_bounds_of_its_initial_model():
+    rng, n = np.random.default_rng(3), 400
+    values = np.where(rng.random(n) < 0.5, 0, rng.exponential(1_000, n))
+    initial = {"type": "ZeroOrGaussianRegressionSampler", "bounds": [100.4, 1500.2], "std_mod": 2}
+    capital = {
+        "parents": ["age"],
+        "sampler": initial,
+        "seq_parents_curr": ["age"],
+        "seq_sampler": {"type": "CapitalTransition", "sampler": "#init_sampler", "p_stay": 1},
+    }
+    variables = {"age": {"sampler": "gaussian"}, "capital": capital}
+    table = pd.DataFrame({"age": rng.normal(size=n), "capital": values})
+    simulator = Simulator(Specification(variables, types=MECHANISMS)).fit(table)
+    world = simulator.sample(n, 5)
+    later = world.loc[world["t"] > 0, "capital"]
+    assert set(later.unique()) >= {0.0, 101.0, 1500.0}  # who has nothing, keeps nothing
+    assert later[later != 0].between(101, 1500).all()
+
+
 # --- studies -----------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """Panels are what their probabilities say, and each oracle of their truth finds the other wrong."""
 
+import copy
 import inspect
 from dataclasses import replace
 
@@ -156,6 +157,15 @@ def test_lottery_prefers_studies_after_a_low_income_and_with_less_education():
 def test_what_is_no_share_or_no_number_of_panels_is_refused(simulator, broken, rule):
     with pytest.raises(InputError, match=rule):
         next(draw_panels(simulator, REGIMES, **{"n": 10, **broken}))
+
+
+@pytest.mark.parametrize("name", ["low-income", "propensity"])
+def test_a_variable_called_as_a_column_of_a_panel_is_refused(simulator, name):
+    mine = copy.copy(simulator)
+    mine.kinds_ = simulator.kinds_ | {name: None}
+    rule = rf"no variable may be called so in a panel: found \['{name}'\]"
+    with pytest.raises(InputError, match=rule):
+        next(draw_panels(mine, REGIMES, 10))
 
 
 @pytest.mark.parametrize("said", [[NONE], (NONE, FULL, NONE)])
