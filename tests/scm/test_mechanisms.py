@@ -270,6 +270,18 @@ def test_a_constant_level_must_be_in_the_table():
     assert drawn.evaluate(Parents(), np.empty((0, 2))).tolist() == [1, 1]
 
 
+def test_a_lower_bound_of_zero_makes_more_zeros_than_are_fitted(people, parents):
+    fitted = ZeroOrGaussianRegressionSampler("gain", bounds=(0, np.inf), std_mod=3)
+    fitted.fit(parents, people["gain"])
+    noise = uniforms(1, "gain", n=len(people["gain"]), terms=2)
+    zero, drawn = (
+        noise[0] < expit(fitted.is_zero_(parents)[0]),
+        fitted.evaluate(parents, noise) == 0,
+    )
+    below = fitted.predict(parents) + fitted.deviation(noise[1:]) <= 0
+    assert (drawn == zero | below).all() and drawn.sum() > zero.sum()
+
+
 @pytest.mark.parametrize("value", [True, False])  # as YAML reads yes and no
 def test_a_truth_value_is_no_constant_and_no_probability(value):
     for values in (None, np.array([1.0, 2.0]), pd.Categorical(["no", "yes"])):
