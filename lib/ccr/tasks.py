@@ -402,8 +402,7 @@ class Setting:
     probabilities : sequence of float
         The values from which the probabilities of noise are drawn.
     n_wordings, asides : int, bool
-        How many of the three ways to say the same take turns, and whether details that do not
-        matter are told.
+        How many of the three ways to say the same take turns; whether needless details are told.
     only_changed : bool
         Keep an interventional prompt only if the intervention changes its answer. With facts
         withheld, keep a prompt that tells what is known only if this changes its answer.

@@ -5,6 +5,7 @@ variable's direct causes and of uniform noise that belongs to the variable alone
 noise, a variable differs between two worlds only if its parents do. A numeric mechanism turns noise
 into a value by an inverse distribution function. A categorical one states the probability of each
 level (the true propensity of a treatment), and a *coupling* turns these and noise into a level.
+
 Names and parameters are those of the IncomeSCM paper's specifications (:mod:`lib.scm.spec`).
 """
 
@@ -23,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, AllowInfNan, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, AllowInfNan, ConfigDict, Field, ValidationInfo
 from pydantic.dataclasses import dataclass
 from scipy.sparse import csr_array
 from scipy.special import expit, ndtr, ndtri
@@ -45,9 +46,8 @@ State: TypeAlias = Mapping[str, Any]
 #: The kind of a variable: its levels, or None if it is a number.
 Levels: TypeAlias = pd.CategoricalDtype | None
 
-#: A truth value, as which YAML reads yes and no, is no number; as text, it is refused as one.
-UNTRUE = BeforeValidator(lambda value: repr(value) if isinstance(value, bool) else value)
-Probability = Annotated[float, UNTRUE, Field(ge=0, le=1)]
+#: Strict, because YAML reads yes as a truth value, which is no number.
+Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
 
 
 def _ordered(bounds: tuple[float, float], given: ValidationInfo) -> tuple[float, float]:
@@ -148,7 +148,7 @@ def inverse_cdf(probabilities: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
     .. math:: V = \min\Bigl\{ j : U_0 \textstyle\sum_k p_k \le \sum_{k \le j} p_k \Bigr\}
 
-    Distribution and shapes are those of :func:`gumbel_max`; joint distributions of worlds are not.
+    Distribution and shapes are those of :func:`gumbel_max`, but not how two worlds go together.
     """
     *below, total = itertools.accumulate(probabilities.T)
     return sum((noise[0] * total > part for part in below), np.zeros(noise.shape[1], dtype=int))
@@ -169,8 +169,8 @@ parameters = dataclass(
 class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
-    A subclass is a dataclass of its parameters and implements :meth:`evaluate`. Attributes that
-    :meth:`learn` sets from the table end in an underscore.
+    A subclass is a dataclass with :meth:`evaluate`, which takes `noise_terms` uniforms a subject and
+    needs the parents `reads` and `reads_previous`. What :meth:`learn` sets ends in an underscore.
     """
 
     variable: str

@@ -289,9 +289,8 @@ def test_a_truth_value_is_no_constant_and_no_probability(value):
             InputError, match=f"'x': a level that YAML reads as {value} must stand in"
         ):
             ConstantSampler("x", value=value).fit(Parents(), values)
-    with pytest.raises(ValueError, match=f"valid number, .*'{value}'"):
+    with pytest.raises(ValueError, match=f"valid number .*input_value={value}"):
         LogisticTransitionSampler("x", p_stay=value)
-    assert LogisticTransitionSampler("x", p_stay="1e-1").p_stay == 0.1  # text, as YAML reads it
 
 
 @pytest.mark.parametrize(
