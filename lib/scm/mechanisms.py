@@ -169,8 +169,8 @@ parameters = dataclass(
 class Mechanism(ABC):
     """A deterministic function of a variable's parents and its own noise.
 
-    A subclass is a dataclass with :meth:`evaluate`, which takes `noise_terms` uniforms a subject and
-    needs the parents `reads` and `reads_previous`. What :meth:`learn` sets ends in an underscore.
+    A subclass is a dataclass with :meth:`evaluate`, which takes `noise_terms` uniforms per subject
+    and needs parents `reads` and `reads_previous`. What :meth:`learn` sets ends in an underscore.
     """
 
     variable: str
