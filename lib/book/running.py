@@ -122,7 +122,8 @@ def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
             _named(part, run, found)
     text = os.path.expanduser(value) if isinstance(value, str) else ""  # as pandas does
     module = text.partition(":")[0].partition(".")[0]  # or package, in `my_estimators:MyLearner`
-    places = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)] if ":" in text else []
+    places = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    places = places if module and ":" in text else []
     modules = (os.path.join(one, end) for one in places for end in (module, f"{module}.py"))
     for name in filter(None, (text, *modules)):
         # `os.path.exists` accepts any text, unlike that of Path.

@@ -170,6 +170,11 @@ def test_a_page_is_stale_when_a_module_on_the_path_of_kernels_changed(
     assert why_stale(run) is None
     (tmp_path / "mine.py").write_text("class Mine(int): ...")
     assert why_stale(run) == "file of names changed"
+    values = {"names": [":Mine", ".mine:Mine"]}
+    run = Run(notebook, tiny_book.page("odd"), values, book=tiny_book)
+    run_page(run)
+    (tmp_path / "other.py").touch()
+    assert why_stale(run) is None, "a text without a module names no folder of them"
 
 
 def test_a_file_that_names_itself_has_an_end(tiny_book, unexecuted):
