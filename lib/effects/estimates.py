@@ -88,7 +88,8 @@ def benchmark(
     of_file, of_run, of_study = ({k: options[k] for k in part if k in options} for part in parts)
     names = PAPER if estimators is None and grids is GRIDS else estimators
     check_count("seed", seed, least=0)
-    made = _as_dict(names, grids=grids, seed=seed, **of_file)
+    of_file |= {} if grids is GRIDS else {"grids": grids}
+    made = _as_dict(names, seed=seed, **of_file)
     if not (control is treated is None) or isinstance(studies, pd.DataFrame | str | os.PathLike):
         studies, of_study = read_study(studies, control, treated, **of_study), {}
         average_effects(studies)  # refuses subjects with only one known outcome
@@ -163,7 +164,7 @@ def with_settings_of(study: Study, estimators: Estimators = PAPER, **options: An
 def _as_dict(given: Estimators | None, **of_file: Any) -> Named:
     found = given if isinstance(given, dict) else read_estimators(estimators=given, **of_file)
     unread = of_file if found is given else ()
-    check_names("with a dict of estimators, argument", unread, ["grids", "seed"])
+    check_names("with a dict of estimators, argument", unread, ["seed"])
     check(len(found) > 0, "a benchmark needs at least one estimator", list(found))
     found = {k: EconML(made) if of_econml(type(made)) else made for k, made in found.items()}
     for name, made in found.items():
@@ -211,7 +212,7 @@ def _ready(name: str, estimator: Any, study: Study) -> Any:
     takes = getattr(estimator, "takes_missing", lambda: True)
     rule = f"estimator {name!r} cannot take missing values; impute=True fills them in"
     check(not study.missing or takes(), rule, study.missing)
-    if "probabilities" not in getattr(estimator, "get_params", dict)():
+    if not getattr(estimator, "of_truth", False):
         return estimator
     known = needed(f"`probabilities`, by which estimator {name!r} weights,", study.arm_probability)
     return copy.copy(estimator).set_params(probabilities=known)
@@ -251,23 +252,23 @@ def _estimate(name: str, given: Any, tables: _Tables) -> Estimate:
             rule = f"effect_interval of {name!r} must return lower, then upper ends, {m:,} each"
             met = ends.shape == (2, m) and not (ends[0] > ends[1]).any()
             check(met, rule, ends.shape)
-    ate = float(estimator.ate_ if effects is None else effects.mean())
-    half = NORMAL * getattr(estimator, "standard_error_", np.nan)
-    lower, upper = ate - half, ate + half
-    if hasattr(estimator, "average_interval"):
-        lower, upper = estimator.average_interval(of_test)
-    return Estimate(
-        ate=ate,
-        effects=effects,
-        score=float(getattr(estimator, "score_", np.nan)),
-        settings=getattr(estimator, "in_words", str)(),
-        seconds=time.process_time() - begun,
-        lower=float(lower),
-        upper=float(upper),
-        effect_interval=ends,
-        estimand=getattr(estimator, "estimand", "ATE"),
-        settled=getattr(estimator, "settled", lambda: given)(),
-    )
+        ate = float(estimator.ate_ if effects is None else effects.mean())
+        half = NORMAL * getattr(estimator, "standard_error_", np.nan)
+        lower, upper = ate - half, ate + half
+        if hasattr(estimator, "average_interval"):
+            lower, upper = estimator.average_interval(of_test)
+        return Estimate(
+            ate=ate,
+            effects=effects,
+            score=float(getattr(estimator, "score_", np.nan)),
+            settings=getattr(estimator, "in_words", str)(),
+            seconds=time.process_time() - begun,
+            lower=float(lower),
+            upper=float(upper),
+            effect_interval=ends,
+            estimand=getattr(estimator, "estimand", "ATE"),
+            settled=getattr(estimator, "settled", lambda: given)(),
+        )
 
 
 def _unkept(*arguments: Any) -> Estimate:

@@ -141,12 +141,15 @@ def every_setting(name: str, source: Grids = GRIDS) -> Options:
     >>> every_setting("mine", {"estimators": {"mine": mine}})["estimators"]["depth 4"]
     {'estimator': 'my_estimators:MyLearner', 'depth': 4}
     """
-    entry = read_grids(source)[name]
+    entries = read_grids(source)
+    check_known("estimator", name, entries)
+    entry = entries[name]
     varied = {k: values for k, values in entry.items() if isinstance(values, list) and values[1:]}
     made = {}
     for setting in ParameterGrid(varied):
-        words = (f"{key.rpartition('__')[2]} {value}" for key, value in setting.items())
-        made[", ".join(words)] = entry | setting
+        words = ", ".join(f"{key.rpartition('__')[2]} {value}" for key, value in setting.items())
+        label = {"label": f"{entry['label']}, {words}"} if "label" in entry else {}
+        made[words] = entry | setting | label
     return {"estimators": made}
 
 

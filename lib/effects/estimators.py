@@ -122,7 +122,7 @@ class EffectEstimator(BaseEstimator):
     @available_if(lambda self: hasattr(self, "effect_interval"))
     def average_interval(self, covariates: Matrix) -> Vector:
         """Return both ends of the interval of the average effect, the one at mean covariates."""
-        return np.ravel(self.effect_interval(covariates.mean(axis=0, keepdims=True)))
+        return np.ravel(self.effect_interval(np.asarray(covariates).mean(axis=0, keepdims=True)))
 
     def _contrast(self, covariates: Matrix) -> Matrix:
         """Return how effects depend on the coefficients whose covariance is known."""
@@ -190,8 +190,9 @@ def weighted_means(
     means, moves = [], np.empty(len(outcome))
     for arm in (0, 1):
         here = treatment == arm
-        each = total or weights[here].sum()
+        each = weights[here].sum()
         check(each > 0, "some subjects of each arm must have a weight above 0", each)
+        each = total or each
         means.append(float(weights[here] @ outcome[here] / each))
         moves[here] = (2 * arm - 1) * (outcome[here] - (0 if total else means[-1])) / each
     return means, moves
@@ -214,6 +215,9 @@ class TruePropensityWeighting(EffectEstimator):
     standard error is by linearisation, :math:`\bigl(\sum_i (w_i (y_i - \hat\mu_{a_i})
     / \sum_{j: a_j = a_i} w_j)^2\bigr)^{1/2}`.
     """
+
+    #: Whether `probabilities` are those of the study, which whoever runs an estimator sets.
+    of_truth = True
 
     def __init__(self, probabilities: Any = None):
         self.probabilities = probabilities

@@ -105,7 +105,7 @@ class Bootstrap(BaseEstimator):
     def fit(self, covariates: Matrix, treatment: Vector, outcome: Vector) -> Self:
         """Fit the estimator to all subjects, and to every resample."""
         rule = "an estimator with true propensities states its own error and cannot be bootstrapped"
-        check("probabilities" not in self.estimator.get_params(), rule, self.estimator)
+        check(not getattr(self.estimator, "of_truth", False), rule, self.estimator)
         data, n = [np.asarray(each) for each in (covariates, treatment, outcome)], len(outcome)
         fitted, rng = clone(self.estimator).fit(*data), np.random.default_rng(self.seed)
         self.__dict__.update({k: getattr(fitted, k) for k in self.SHARED if hasattr(fitted, k)})
@@ -153,6 +153,7 @@ def lotteries(
     as it is. Studies are marked on the population, or on other subjects given as fields of a study.
     """
     arms, tables = list(population.arms), (population.control, population.treated)
+    check(not population.alone, "a population needs control and treated tables", "one table")
     known = needed("test_probabilities", population.test_probabilities)
     chances = tempered(known.reindex(columns=arms), power)
     told = zip(tables, arms, strict=True)

@@ -135,6 +135,8 @@ class Panel:
         table = table.assign(**{k: one.cat.remove_unused_categories() for k, one in texts.items()})
         steps = dict(list(table.set_index("subject").groupby("t")))
         last = steps[max(steps)]
+        met = self.outcome not in today or max(steps) not in self.decisions
+        check(met, "adjustment must not hold the outcome of a decision at its own step", today)
         rule = "a panel must have every subject once at every step, in the same order"
         once = all(one.index.equals(last.index) for one in steps.values()) and last.index.is_unique
         check(once, rule, f"{len(self.table):,} rows")

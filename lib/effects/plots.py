@@ -23,13 +23,13 @@ def ranking(
     """
     table = pd.concat(runs, names=["series"]).reset_index("series").dropna(subset="value")
     check_known("metric", metric, table["metric"].unique())
-    table = table[table["metric"] == metric].set_index("estimator")
+    table = table[table["metric"] == metric].set_index("estimator").rename(index=names)
     check_once("estimator of a run (see over_studies)", table["series"] + ": " + table.index)
     whose = table["series"].iloc[0]
     first = table[table["series"] == whose]
     largest = metric.startswith("R²")
     order = first.sort_values("value", ascending=not largest, key=None if largest else abs).index
-    table = table.loc[order].rename(index=names).reset_index()
+    table = table.loc[order].reset_index()
     best, last = table["estimator"].iloc[[0, -1]]
     title = f"{best} comes first, {last} last" if len(order) > 1 else f"{best} alone"
     title = title if whose in [*runs][:1] else f"{whose}: {title}"
@@ -109,6 +109,7 @@ def choices(table: pd.DataFrame) -> Figure:
 
     An R² below −1 is drawn at −1. The family of a candidate is its name up to the first hyphen.
     """
+    table = table.dropna(axis=1, how="all")  # a fit that no candidate has
     below, place = "R² below −1", "place by the criterion, 1 is picked"
     shown = table.melt("R²", var_name="panel", ignore_index=False)
     shown[place] = shown.groupby("panel")["value"].rank(method="first")

@@ -108,7 +108,10 @@ def trial(
     The table has the columns of :func:`criteria`, and the `R²` against the true effects, which
     nobody knows in practice.
     """
+    truth = needed("truth", study.effects)
     candidates = read_estimators(candidates, seed=seed, scored=False)
+    averages = [name for name, one in candidates.items() if not hasattr(one, "effect")]
+    check(not averages, "candidates must estimate effects of single subjects", averages)
     data = (study.covariates.to_numpy(), study.arm, study.outcomes)
     rest, test = dealt(len(study.arm), 2) == 1, study.test_covariates.to_numpy()
     x, arm, y = (part[rest] for part in data)
@@ -117,7 +120,7 @@ def trial(
         known = nuisances(x, arm, y, outcome_model)
     parts = (np.column_stack(part) for part in zip(*halves, strict=True))
     effects, factual, answers = (pd.DataFrame(part, columns=[*candidates]) for part in parts)
-    r2 = compare(answers.to_numpy(), needed("truth", study.effects), bootstraps=0)["R²"][0]
+    r2 = compare(answers.to_numpy(), truth, bootstraps=0)["R²"][0]
     return criteria(known, arm, y, effects, factual).assign(**{"R²": r2})
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lib.errors import InputError, check, check_known, check_names, check_once
+from lib.errors import InputError, check, check_known, check_names, check_once, told
 from lib.files import ENDINGS, AnyPath, atomic_write, read_table, write_parquet
 
 #: What estimators learn from: covariates of n subjects, (n, p), and one number for each, (n,).
@@ -189,7 +189,8 @@ class Study:
             check(shape == (len(control),), f"{rule}, {len(control):,}", shape)
             if isinstance(effects, pd.Series):
                 check_subjects("truth", effects, control)
-            effects = np.asarray(effects, dtype=float)
+            with told("true effects"):
+                effects = np.asarray(effects, dtype=float)
             check_finite("true effects", effects)
         if self.test_probabilities is not None:
             _probabilities("test_probabilities", self.test_probabilities, self.arms, control)
@@ -339,6 +340,8 @@ def check_subjects(name: str, table: pd.DataFrame | pd.Series, others: pd.DataFr
 def _probabilities(
     which: str, table: pd.DataFrame, arms: tuple[str, str], whose: pd.DataFrame
 ) -> Matrix:
+    rule = f"{which} must be a data frame with a column per arm"
+    check(isinstance(table, pd.DataFrame), rule, type(table).__name__)
     check_names(f"{which} column", arms, table)
     rule = f"{which} must have one row per subject, {len(whose):,}"
     check(len(table) == len(whose), rule, len(table))

@@ -171,6 +171,8 @@ def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFra
     numbers = zip(summary["value"], summary["standard error"], strict=True)
     texts = [number_text(value, error, None if error > 0 else 2) for value, error in numbers]
     summary, rows = summary.replace({"estimator": names}), ["estimator", "estimand"]
+    twice = summary["estimator"][summary.duplicated([*rows, "metric"])].unique().tolist()
+    check(not twice, "names in words must differ", twice)
     summary = summary.assign(text=texts)
     return summary.pivot_table("text", rows, "metric", "first", fill_value="", sort=False)
 

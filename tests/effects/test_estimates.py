@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 
 import lib.effects
@@ -460,13 +461,44 @@ def test_an_experiment_is_repeated_from_its_file(tables):
         ),
         (
             {"estimators": {"mine": SLearner(Ridge())}, "selection": "random"},
-            "with a dict of estimators, argument 'selection' is unknown: expected one of grids",
+            "with a dict of estimators, argument 'selection' is unknown: expected seed",
+        ),
+        (
+            {"estimators": {"mine": SLearner(Ridge())}, "grids": "nowhere.yml"},
+            "with a dict of estimators, argument 'grids' is unknown: expected seed",
         ),
     ],
 )
 def test_what_is_refused(tables, options, message):
     with pytest.raises(InputError, match=message):
         benchmark(*tables, **(OPTIONS | options))
+
+
+class Named(BaseEstimator):
+    """A class of one's own, whose `probabilities` are no propensities."""
+
+    def __init__(self, probabilities="logistic", error=0.5):
+        self.probabilities, self.error = probabilities, error
+
+    def fit(self, covariates, treatment, outcome):
+        self.ate_, self.standard_error_ = 1.0, self.error
+        self.said_ = self.probabilities
+        return self
+
+    def in_words(self):
+        return self.said_
+
+
+def test_a_parameter_of_ones_own_is_left_alone_whatever_its_name(tables):
+    study = read_study(*tables, adjustment=["age"])
+    assert estimate(study, {"mine": Named()}, progress=False)["mine"].settings == "logistic"
+
+
+@pytest.mark.parametrize("error", [None, np.zeros(2)])
+def test_what_is_no_standard_error_is_told_with_the_name_of_its_estimator(tables, error):
+    study = read_study(*tables, adjustment=["age"])
+    with pytest.raises(InputError, match="estimator 'mine': "):
+        estimate(study, {"mine": Named(error=error)}, progress=False)
 
 
 @pytest.mark.parametrize("studies", [3, None])

@@ -7,6 +7,7 @@ import pytest
 from lib.effects.estimator_files import (
     PAPER,
     every_setting,
+    labels,
     read_estimators,
     read_experiment,
 )
@@ -284,6 +285,11 @@ def test_every_setting_is_an_entry_of_its_own():
         repr(made.outcome.learner) for made in alone.values()
     ]
     assert len(every_setting("t-rfr")["estimators"]) == 25, "of both arms"
+    labelled = [*labels(every_setting("s-xgbr")).values()]
+    assert labelled[0] == "S-learner (XGB), eta 0.1, max_depth 3", labelled[0]
+    assert len({*labelled}) == len(labelled)
+    with pytest.raises(InputError, match="estimator 's-xgb' is unknown: expected one of"):
+        every_setting("s-xgb")
     mine = {"estimator": "sklearn.linear_model:Ridge", "alpha": [1, 10], "solver": "svd"}
     apart = read_estimators(every_setting("mine", {"estimators": {"mine": mine}}))
     assert {name: one.alpha for name, one in apart.items()} == {"alpha 1": 1, "alpha 10": 10}

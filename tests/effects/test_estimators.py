@@ -170,6 +170,13 @@ def test_an_average_over_nobody_is_refused(world):
         IPW(LogisticRegression(C=1e6), estimand="ATE, trimmed").fit(apart, *world[1:])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_arm_in_which_nobody_has_a_weight_is_refused(weighted):
+    arm, outcome = np.array([1, 0, 0]), np.array([5.0, 7.0, 9.0])
+    with pytest.raises(InputError, match="each arm must have a weight above 0"):
+        weighted_means(np.array([0.0, 1.0, 1.0]), arm, outcome, None if weighted else 2.0)
+
+
 @pytest.mark.parametrize(
     ("outcome", "propensity"),
     [(LINEAR, DummyClassifier()), (DummyRegressor(), LOGISTIC)],
@@ -330,6 +337,13 @@ def test_a_search_in_two_slots_is_two_searches_and_stays_as_it_was(world):
     x, _, y = world
     expected = LinearRegression().fit(x, y).predict(x[:5])
     np.testing.assert_allclose(learner.outcome_.predict(x[:5]), expected)
+
+
+def test_an_interval_of_the_average_takes_a_data_frame_or_a_list(world):
+    x, a, y = world
+    made = TLearner(LinearRegression(), LinearRegression()).fit(x, a, y)
+    for given in (pd.DataFrame(x), x.tolist()):
+        assert made.average_interval(given).tolist() == made.average_interval(x).tolist()
 
 
 def test_data_frames_do_as_well_as_arrays(world):

@@ -19,7 +19,7 @@ from sklearn.linear_model import (
 from statsmodels.regression.linear_model import WLS
 
 from lib import cache
-from lib.effects import Study, estimate, evaluate
+from lib.effects import Study, estimate, evaluate, read_study
 from lib.effects.adapter import adapted
 from lib.effects.estimands import TILTS, average_effects, tilted
 from lib.effects.estimator_files import read_estimators
@@ -320,6 +320,17 @@ def test_a_lottery_draws_people_and_tosses_for_their_arms(population):
     high = x > 0
     assert same.arm[high].mean() == pytest.approx(e[high].mean(), abs=0.05)
     np.testing.assert_allclose(same.outcomes, np.where(same.arm == 1, 1 + 2 * x, x))
+
+
+def test_a_population_has_both_outcomes(population):
+    alone = read_study(
+        population.observational,
+        outcome="income",
+        test_probabilities=population.test_probabilities,
+        **{name: getattr(population, name) for name in ("adjustment", "arms", "treatment")},
+    )
+    with pytest.raises(InputError, match="a population needs control and treated tables"):
+        next(lotteries(alone, 100, [0], 0))
 
 
 def test_truth_in_a_lottery_is_that_of_its_population(population):

@@ -378,6 +378,10 @@ def test_rules_and_sequences_say_what_to_do():
         ({"adjustment": ["job", "pay"]}, "column of the panel 'pay' is unknown"),
         ({"adjustment": ["pay_prev"]}, "column of the panel 'pay' is unknown"),
         ({"adjustment": ["job", "studies"]}, "must not hold the treatment itself: found"),
+        (
+            {"adjustment": ["job", "income"], "decisions": [2, 3]},
+            "must not hold the outcome of a decision at its own step: found",
+        ),
         ({"decisions": [2, 1]}, r"decisions must be in rising order: found \[2, 1\]"),
         ({"decisions": [1, 1]}, r"decisions must be in rising order: found \[1, 1\]"),
         (

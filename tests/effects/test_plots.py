@@ -141,6 +141,8 @@ def test_choices_are_ordered_by_each_criterion_and_the_first_has_a_ring():
     }
     assert dots(plug_in)["picked"] == [[1, 0.3]]
     assert set(loss.lines[0].get_ydata()) == {0.4}, "the best of them"
+    nobody = plots.choices(table.assign(**{"factual fit": np.nan}))
+    assert message(nobody) == message(figure) and len(nobody.axes) == 2
 
 
 def test_regrets_are_those_of_every_study_and_their_means():

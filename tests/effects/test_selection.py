@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -242,6 +243,18 @@ def test_what_a_class_of_ones_own_gave_is_not_remembered(world, tmp_path, monkey
         scores.append(trial(study, candidates, outcome_model=LinearRegression()))
     assert scores[1].loc["mine", "R²"] < scores[0].loc["mine", "R²"] - 10
     assert (scores[1][CAUSAL] > scores[0][CAUSAL]).all(axis=None)
+
+
+def test_a_study_without_truth_and_a_candidate_without_effects_are_refused_before_any_fit(world):
+    x, a, y, tau = (part[:400] for part in world[:4])
+    seen = pd.DataFrame(x, columns=["x0", "x1"]).assign(taken=np.where(a == 1, "yes", "no"), y=y)
+    names = {"adjustment": ["x0", "x1"], "arms": ("no", "yes"), "treatment": "taken"}
+    study = read_study(seen, seen, seen, outcome="y", truth=tau, **names)
+    averages = {"estimators": {"w": {"estimator": "IPWEstimator", "base_estimator": ["lr"]}}}
+    with pytest.raises(InputError, match=r"effects of single subjects: found \['w'\]"):
+        trial(study, averages)
+    with pytest.raises(InputError, match="truth must be given"):
+        trial(replace(study, truth=None), averages)
 
 
 def test_a_criterion_that_can_score_nobody_has_no_verdict():

@@ -155,6 +155,12 @@ def broken(change):
         (lambda s, c, t: (s, c, t.assign(age=1, sex="X")), {}, "4 rows differ in 'age', 4 rows"),
         (
             lambda s, c, t: (s, c, t),
+            {"probabilities": np.ones((4, 2))},
+            "probabilities must be a data frame with a column per arm: found 'ndarray'",
+        ),
+        (lambda s, c, t: (s, c, t), {"truth": ["a"] * 4}, "true effects: could not convert"),
+        (
+            lambda s, c, t: (s, c, t),
             {"probabilities": pd.DataFrame({"no": [1.0]})},
             "probabilities column 'yes' is unknown: expected no",
         ),
