@@ -56,8 +56,9 @@ class Story:
         n = self.world.chain.n_nodes
         nodes = self.theme.nodes(n, Draw(self.seed, f"{self.name}, nodes"))
         check(len(nodes) == n, f"theme {self.theme.name!r} must return {n} nodes", len(nodes))
-        words = [text for node in nodes for text in (node.label, node.true, node.false)]
-        check_once(f"label or clause of theme {self.theme.name!r}", words)
+        words = [text for one in nodes for text in (one.label, one.true, one.false, one.own)]
+        words += [text for one in nodes for text in (*one.when_true, *one.when_false)]
+        check_once(f"label, clause or sentence of theme {self.theme.name!r}", words)
         return nodes
 
     @property

@@ -93,15 +93,17 @@ def test_a_theme_that_tells_too_few_nodes_is_refused():
         _ = generate(Lamps(), [5], n_samples=1).contexts
 
 
-@pytest.mark.parametrize("part", ["label", "true", "false"])
+@pytest.mark.parametrize("part", ["label", "true", "false", "own", "when_true", "when_false"])
 def test_what_two_nodes_share_or_says_both_yes_and_no_is_refused(part):
     class Lamps(type(find_theme("candy_party"))):
         def nodes(self, n, draw):
             one, *others = super().nodes(n, draw)
-            words = {"label": others[0].label, "true": one.false, "false": one.true}[part]
+            shared = {name: getattr(others[0], name) for name in ("label", "own", "when_true")}
+            both = {"true": one.false, "false": one.true, "when_false": one.when_true}
+            words = (shared | both)[part]
             return [dataclasses.replace(one, **{part: words}), *others]
 
-    with pytest.raises(InputError, match="each label or clause of theme 'candy_party' may be"):
+    with pytest.raises(InputError, match="each label, clause or sentence of theme 'candy_"):
         _ = generate(Lamps(), [4], n_samples=1).contexts
 
 
