@@ -35,6 +35,7 @@ _SAID = _ANSWER + "(?:it (?=c))?(yes|no|cannot be known)"
 _ENDS = r"$|\s*\n|[.,;:!)…—–]| because\b| since\b| [-—–] "
 _FIRST = re.compile(f"{_SAID}(?={_ENDS})", re.IGNORECASE)
 _LAST = re.compile(f"{_SAID}[.!]?", re.IGNORECASE)
+_LABELLED = re.compile(f"(?=the|my|final|answer){_FIRST.pattern}", re.IGNORECASE)
 _BETWEEN = rf"\W+(?:or )?(?:(?:it|this|that|the answer) )?{_ANSWER}(?!\1)"
 _OTHER = f"(?:cannot be known|(?:yes|no)(?={_ENDS}| or ))"
 _BOTH = re.compile(_SAID + _BETWEEN + _OTHER, re.IGNORECASE)
@@ -48,9 +49,9 @@ class _Line(BaseModel):
 def parse(text: str) -> int:
     r"""Return the number in `ANSWERS` of the answer that a text gives, or `UNPARSEABLE`.
 
-    The answer is at the beginning of the text, followed by punctuation, *because*, *since* or the
-    end of a line, or alone in a last line; *Answer:* may stand before it. Case and Markdown marks
-    do not matter. Other texts are unparseable: a guess gives credit, or blame, that nobody earned.
+    The answer begins the text, followed by punctuation, *because*, *since* or the end of a line, or
+    is alone in a last line. *Answer:* may stand before it; then a reason may follow there, too.
+    Case and Markdown do not matter. Other texts are unparseable: a guess gives unearned credit.
 
     Examples
     --------
@@ -62,10 +63,11 @@ def parse(text: str) -> int:
     (-1, -1)
     """
     plain = _MARKS.sub("", text).strip()
-    places = _FIRST.match(plain), _LAST.fullmatch(plain.rpartition("\n")[2].strip())
+    last = plain.rpartition("\n")[2].strip()
+    places = _FIRST.match(plain), _LAST.fullmatch(last) or _LABELLED.match(last)
     said = {found[1].casefold().capitalize() for found in places if found}
     # "Yes, no" gives two answers, and "No, it cannot be known" does.
-    one = len(said) == 1 and not _BOTH.match(plain)
+    one = len(said) == 1 and not (_BOTH.match(plain) or places[1] and _BOTH.match(last))
     return ANSWERS.index(said.pop()) if one else UNPARSEABLE
 
 

@@ -46,6 +46,8 @@ def lines(tasks):
         *("Answer: yes, because she gets 4.", "The answer is yes.\n\nShe gets 4.", "Yes, yes."),
         *("- Yes", "> Yes.", "~~Yes~~", "Rosa gets 4.\n- **Answer:** Yes", "1 - 1\n> * Yes"),
         "Yes. No rule says otherwise.",
+        "Let me check.\n\nAnswer: Yes, because Emil gets 4 candies.",
+        "She gets 4.\n**The answer is yes**, since she wished for 3.",
     ],
 )
 def test_yes_and_its_mirror_no(text):
@@ -69,6 +71,10 @@ def test_yes_and_its_mirror_no(text):
         "She gets 4.\nAnswer: yes\nor perhaps not",
         *("Yes, no.", "Yes. No.", "Yes; no", "Yes, or no", "Yes. Answer: no", "Yes, no or both."),
         *("Answer: yes\nAnswer: no", "Answer: yes, no.", "Answer: no\n\nIt cannot be known."),
+        "No.\n\nWait, she got 4.\n\nFinal answer: Yes, because Emil gets 4 candies.",
+        "Yes, let me see.\n\nAnswer: No, he is not.",
+        *("She gets 4.\nAnswer: yes, or no.", "She gets 4.\nAnswer: no or yes, then."),
+        *("She gets 4.\nYes, because she is.", "She gets 4.\nIt cannot be known, since"),
         *("Cannot be known, yes.", "It cannot be known. Answer: no."),
         "Rosa is happy.",
         "The answer is not no.",
