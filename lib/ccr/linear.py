@@ -56,6 +56,8 @@ def linear_world(
     (['Priya', 'Diego', 'Oskar', 'Igor', 'Chloe'], [(), ('Diego',), ('Oskar', 'Igor')])
     """
     check_known("wording", wording, range(3))
+    met = len(arms) > 0 and sum(chain.n_nodes == 2 for chain in arms) < 2
+    check(met, "there must be at least one arm, and at most one may be the direct edge", arms)
     draw = Draw(seed, name)
     root, *rest, leaf = names = draw.people(2 + sum(chain.n_nodes - 2 for chain in arms))
     world = nx.DiGraph(dict.fromkeys(names, ()), name=name, seed=seed, arms=[], wording=wording)

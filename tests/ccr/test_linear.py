@@ -95,6 +95,12 @@ def test_volumes_that_are_too_large_to_be_told_are_refused():
         linear_world([Chain([2] * 33)])
 
 
+@pytest.mark.parametrize("arms", [[], [Chain([2]), Chain([3, 2]), Chain([2])]])
+def test_arms_of_which_one_would_be_lost_are_refused(arms):
+    with pytest.raises(InputError, match="at least one arm, and at most one may be the direct"):
+        linear_world(arms)
+
+
 def test_an_error_in_the_algebra_is_found_by_both_others(world):
     wrong = world.copy()
     edge = next(edge for edge in wrong.edges if edge[0] == next(iter(wrong)))
