@@ -76,7 +76,8 @@ def number_in(text: str) -> float:
     plain = re.sub(thousands, lambda found: re.sub(r"\D", "", found[0]), plain)
     # With everything that could belong to the number, so that it is refused, not cut short.
     within = r"[\w.,/^·⁄]|(?<=[eE^{])[-+{]| (?=\d{3}(?!\d))|(?<=\d)['’](?=\d{3})| ?[/×÷·*±] ?(?=\d)"
-    apart = r"[\w.,)]+-|(?i:minus|negative)[\s*$({]+|-(?:[^\S\n]+|[*$({]+)"
+    # Without a bound, the time would grow with the square of a long run.
+    apart = r"[\w.,)]{1,999}+-|(?i:minus|negative)[\s*$({]+|-(?:[^\S\n]+|[*$({]+)"
     apart += r"|(?<=[^\n])-(?:[^\S\n]|[*$({_`\"'\\])+"  # a bullet has nothing before it
     last = re.findall(rf"(?<![\w.,/])(?:{apart})?-?\d(?:(?:{within})*[\d⁰¹²³⁴-⁹¼½¾])?", plain)[-1:]
     return next((float(one) for one in last if re.fullmatch(r"-?\d+(\.\d+)?", one)), float("nan"))

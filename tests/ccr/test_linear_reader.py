@@ -1,6 +1,7 @@
 """The reader of numbers: prompts answered by hand, spoilt ones, and answers in many forms."""
 
 import math
+import time
 
 import pytest
 
@@ -286,3 +287,13 @@ def test_other_questions_are_refused(question):
 )
 def test_the_last_number_of_an_answer(text, number):
     assert number_in(text) == pytest.approx(number, nan_ok=True)
+
+
+@pytest.mark.parametrize("run", [")", ")a", "1)"])
+def test_a_long_run_takes_time_in_proportion_to_its_length(run):
+    def seconds(times):
+        start = time.process_time()
+        assert math.isnan(number_in(run * times + "-3"))
+        return time.process_time() - start
+
+    assert seconds(40_000) < 10 * max(seconds(10_000), 0.01)  # a square would be 16 times
