@@ -19,6 +19,7 @@ from which quantities are estimated.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,17 +78,17 @@ def yes_or_no() -> scorer.Scorer:
     return score
 
 
-def from_log(path: AnyPath) -> tuple[Tasks, list[np.ndarray]]:
+def from_log(path: AnyPath, **changed: Any) -> tuple[Tasks, list[np.ndarray]]:
     """Read the tasks that a model was given, and its answers, from a log of the Inspect task.
 
-    The tasks are generated again from the parameters in the log. Each prompt must match, word for
-    word, what the model was given, and must be answered once in every epoch.
+    The tasks are generated again from the parameters in the log; `changed` replaces what it cannot
+    hold, such as a theme of your own. Each prompt must match word for word, with an answer an epoch.
     """
     with reading(path):
         found = log.read_eval_log(str(path))
     task_name = found.eval.task.rpartition("/")[2]
     check(task_name == "ccr", f"{path} must be a log of the task ccr", task_name)
-    tasks = generate(**found.eval.task_args)
+    tasks = generate(**found.eval.task_args | changed)
     asked = {prompt["id"]: prompt_text(prompt) for prompt in tasks.prompts()}
     said = {n + 1: list[tuple[str, str]]() for n in range(found.eval.config.epochs or 1)}
     for sample in found.samples or []:

@@ -17,6 +17,7 @@ from lib.ccr import generate, read
 from lib.ccr.answers import UNPARSEABLE
 from lib.ccr.questions import ANSWERS
 from lib.ccr.scoring import RUNGS, Scores
+from lib.ccr.theme import find_theme
 from lib.errors import InputError
 
 PARAMETERS = {"n_per_bcc": [3, 3], "n_tasks": 2, "n_samples": 2, "seed": 3}
@@ -222,6 +223,17 @@ def test_a_log_of_other_prompts_or_another_task_is_refused(perfect, tmp_path):
     write_eval_log(log, str(tmp_path / "other_task.eval"))
     with pytest.raises(InputError, match="must be a log of the task ccr: found 'arithmetic'"):
         inspect_task.from_log(tmp_path / "other_task.eval")
+
+
+def test_what_a_log_cannot_hold_is_given_again(tmp_path):
+    theme = type("Parties", (type(find_theme("candy_party")),), {"name": "parties"})()
+    log = run(tmp_path, lambda *asked: output("Yes."), theme=theme, n_samples=1)
+    with pytest.raises(InputError, match="theme .* is unknown"):
+        inspect_task.from_log(log.location)
+    tasks, answers = inspect_task.from_log(log.location, theme=theme)
+    assert tasks.tasks[0].story.theme is theme and all((grid == 1).all() for grid in answers)
+    with pytest.raises(InputError, match="differs from the generated one"):
+        inspect_task.from_log(log.location, theme=theme, seed=4)
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path):
