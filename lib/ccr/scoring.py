@@ -39,9 +39,9 @@ global quantity, or that of the true answers, is estimated as zero, the composit
 refusal is scored on its own: how often it is right where it is given, how often it is given where
 it is right, and how often a definite answer is given there instead, which is *overconfident*.
 
-**Intervals** are percentiles of the bootstrap over samples [2]_. A share of exactly 0 or 1 gets an
-interval without width: read it as "less than about 3 in n". Where only yes and no are possible, an
-unparseable answer counts as the wrong one; the rate of such answers is reported as well.
+**Intervals** are percentiles of the bootstrap over samples [2]_: with few samples a world they are
+too narrow, and with one they have no width. Nor has that of a share of exactly 0 or 1: read it as
+"less than about 3 in n". Of yes and no, an unparseable answer counts as the wrong one, and is told.
 
 References
 ----------

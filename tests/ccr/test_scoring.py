@@ -284,6 +284,11 @@ def test_questions_of_a_sample_are_resampled_together():
     assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * np.sqrt(0.09 / 400), rel=0.15)
 
 
+def test_the_interval_of_a_single_sample_has_no_width():
+    found = scores_of(generate("candy_party", n_tasks=5, n_samples=1), "coin").accuracy.dropna()
+    assert found["value"].between(0.1, 0.9).any() and (found["low"] == found["high"]).all()
+
+
 def test_every_sample_is_drawn():
     tasks = generate("candy_party", [3, 3], n_samples=2)
     for right in (0, 1):
