@@ -18,7 +18,7 @@ from lib.ccr.graphs import Chain
 from lib.ccr.reader import read
 from lib.ccr.tasks import Tasks
 from lib.ccr.worlds import World
-from lib.errors import check_count
+from lib.errors import check, check_count
 from lib.files import read_yaml
 
 
@@ -74,12 +74,13 @@ def convergence(
         \mathrm{RMSE} \approx \sqrt{\frac{\mathrm{PNS}(1 - \mathrm{PNS})}{n}
         \cdot \frac{\chi^2_R}{R}},
 
-    which gives the band. If n PNS is large, chance leaves it with probability 1 − `confidence`.
-    There is a row for each `n` in `sizes`. `error` is the root mean squared error of the estimates,
-    `expected` is the formula without its last factor, and `low` and `high` are the band.
+    which gives the band. If n PNS (1 − PNS) is large, chance leaves it with probability
+    1 − `confidence`. Each `n` of `sizes` has a row: `error` is the root mean squared error of its
+    estimates, `expected` the formula without its last factor, and `low` and `high` are the band.
     """
     for number in (*sizes, repetitions):
         check_count("each size and the number of repetitions", number, least=1)
+    check(0 < confidence < 1, "confidence must be above 0 and below 1", confidence)
     root, leaf = world.chain.global_quantity
     pns = exact_quantities(world)["PNS"].loc[root, leaf]
     band = np.sqrt(np.array(chi2.interval(confidence, repetitions)) / repetitions)

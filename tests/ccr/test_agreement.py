@@ -132,6 +132,12 @@ def test_counts_must_be_positive(world):
         convergence(world, [100, 0], 10, seed=0)
 
 
+@pytest.mark.parametrize("confidence", [0, 1, 2, float("nan"), True])
+def test_a_confidence_must_leave_chance_on_both_sides(world, confidence):
+    with pytest.raises(InputError, match="confidence must be above 0 and below 1: found"):
+        convergence(world, [100], 10, seed=0, confidence=confidence)
+
+
 def withheld(**more):
     told = {"n_tasks": 3, "n_samples": 4, "n_wordings": 3, "withheld": 0.4, "seed": 7}
     return generate("flu_vaccine", [3, 4], **told | more)
