@@ -344,7 +344,7 @@ def export(folder: Path, names: tuple[str, ...], csv: bool, small: bool, url: st
             else:
                 tasks = static_data_sets.static_tasks(name, **size)
                 tasks.to_parquet(beside)
-                told = static_data_sets.described(tasks)
+                told = static_data_sets.described(tasks, **size)
             told |= {"url": f"{url.rstrip('/')}/{name}"} if url else {}
             told |= {"version": versions[name]}
             command = f"python -m lib export FOLDER {name}" + " --small" * small + " --csv" * csv

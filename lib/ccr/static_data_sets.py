@@ -8,7 +8,7 @@ from typing import Any
 
 from lib import ROOT
 from lib.ccr.tasks import Setting, Tasks
-from lib.errors import check_count, check_known
+from lib.errors import check_count, check_known, check_names
 from lib.files import read_yaml
 
 _FILE = read_yaml(ROOT / "data" / "static_data_sets.yml")
@@ -29,6 +29,7 @@ def static_tasks(name: str, seed: int = 0, **changed: Any) -> Tasks:
     `changed` replaces entries of its configuration, such as `n_samples` or `n_replicates`.
     """
     check_known("data set", name, CONFIGURATIONS)
+    check_names("entry", changed, CONFIGURATIONS[name])
     one = CONFIGURATIONS[name] | changed
     check_count("n_replicates", one["n_replicates"], least=1)
     graphs = [graph for graph in one["graphs"] for _ in range(one["n_replicates"])]
@@ -37,9 +38,9 @@ def static_tasks(name: str, seed: int = 0, **changed: Any) -> Tasks:
     return Tasks([setting.task(number, seed) for number, setting in enumerate(settings)], name)
 
 
-def described(tasks: Tasks) -> dict[str, Any]:
-    """Return the fields of a set's ``lib.book.publishing.Description``, except its command."""
-    one = CONFIGURATIONS[tasks.name]
+def described(tasks: Tasks, **changed: Any) -> dict[str, Any]:
+    """Return a set's ``lib.book.publishing.Description`` less its command; `changed` as it was."""
+    one = CONFIGURATIONS[tasks.name] | changed
     told = {
         "n_prompts": len(tasks),
         "n_tasks": len(tasks.tasks),
