@@ -3,7 +3,7 @@
 Everywhere in this book, the answers to a set of tasks are a list with one grid per task. A grid
 holds a whole number for each question and sample: 1 for yes, 0 for no, 2 for "cannot be known"
 where facts are withheld, and :data:`UNPARSEABLE` for a text that gives none of these answers, or
-several. The values at prompts that were not asked do not matter.
+several. The value at a prompt that was not asked may be any of these.
 
 Prompts are written and answers are read as plain lines of JSON, matched by their ids::
 

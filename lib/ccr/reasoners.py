@@ -14,7 +14,7 @@ import numpy as np
 from lib import ROOT
 from lib.ccr.questions import UNKNOWN, decide
 from lib.ccr.tasks import Task, Tasks
-from lib.errors import check_share
+from lib.errors import check, check_share
 from lib.files import read_yaml
 from lib.noise import uniforms
 
@@ -55,7 +55,13 @@ def noisy(rate: float) -> Reasoner:
     each factor of a composition, is in expectation :math:`(1 - 2r)` times the true one.
     """
     check_share("rate", rate)
-    return _reasoner(f"noisy at rate {rate:g}", lambda task, chance: task.labels ^ (chance < rate))
+
+    def answer(task: Task, chance: np.ndarray) -> np.ndarray:
+        rule = "all facts must be told to a reasoner that takes yes for no, and no for yes"
+        check(not task.n_untold, rule, f"{task.n_untold} untold facts")
+        return task.labels ^ (chance < rate)
+
+    return _reasoner(f"noisy at rate {rate:g}", answer)
 
 
 def _stops_at_the_first_cutpoint(task: Task, chance: np.ndarray) -> np.ndarray:

@@ -74,6 +74,11 @@ def test_a_rate_is_a_probability(rate):
         noisy(rate)
 
 
+def test_facts_that_are_withheld_are_no_task_for_a_noisy_one():
+    with pytest.raises(InputError, match="all facts must be told .* found '3 untold facts'"):
+        noisy(0.1).answers(generate("candy_party", [3, 3], n_samples=2, withheld=0.6))
+
+
 def test_ignoring_the_intervention_is_answering_the_factual_question(tasks):
     answers = REASONERS["ignores the intervention"].answers(tasks)
     for task, grid in zip(tasks.tasks, answers, strict=True):
