@@ -14,7 +14,7 @@ from lib.ccr.theme import Draw
 from lib.errors import check, check_count, check_known, check_names
 
 #: Levels from easy to hard: the number of components, the number of nodes of each, and the share of
-#: facts that are not told.
+#: facts that are not told, at least one if above 0: worlds of up to three nodes withhold one.
 LEVELS = {"components": [1, 2, 3, 4], "nodes": [2, 3, 4], "withheld": [0.0, 0.15, 0.3, 0.45]}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from lib import ROOT
 from lib.ccr.answers import prompt_text
-from lib.ccr.items import item, score
+from lib.ccr.items import LEVELS, item, score
 from lib.ccr.reasoners import REASONERS, WITHHELD_REASONERS
 from lib.ccr.static_data_sets import static_tasks
 
@@ -29,6 +29,28 @@ def test_items_of_the_seed_of_the_static_data_sets_are_prompts_of_theirs():
     asked = {prompt_text(prompt) for prompt in tasks.prompts()}
     assert item(0, "candy_party")["prompt"] in asked
     assert item(0, "candy_party", seed=1)["prompt"] not in asked
+
+
+def test_items_of_an_index_have_people_and_noise_in_common_and_of_other_seeds_not():
+    def right(components, seed):
+        """Say where a model that only hears a *not* is right, as that of the page does."""
+        each = [item(index, components=components, seed=seed) for index in range(100)]
+        texts = [one["text"] for one in each]
+        said = ["No" if " not " in text else "Yes" for text in texts]
+        return pd.Series([s == one["answer"] for s, one in zip(said, each, strict=True)]) * 1.0
+
+    levels = [right(components, seed=1) for components in (1, 2, 4)]
+    pairs = [(levels[0], levels[1]), (levels[0], levels[2]), (levels[1], levels[2])]
+    assert [one.mean() for one in levels] == [0.62, 0.75, 0.63]
+    assert all((one - other).sem() == pytest.approx(0.06, abs=0.005) for one, other in pairs)
+    assert all(one.corr(other) > 0.15 for one, other in pairs)
+    assert abs(levels[0].corr(right(2, seed=2))) < 0.2
+
+
+def test_small_worlds_withhold_one_fact_at_each_level():
+    for sizes in ((1, 2), (1, 3), (2, 2), (1, 4)):
+        told = {item(5, "candy_party", *sizes, withheld=w)["prompt"] for w in LEVELS["withheld"][1:]}
+        assert (len(told) == 1) == (sizes != (1, 4))
 
 
 @pytest.mark.parametrize("said", ["\\boxed{Yes}", "<answer>Yes</answer>", '{"answer": "Yes"}'])
