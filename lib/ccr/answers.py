@@ -67,7 +67,7 @@ def parse(text: str) -> int:
     places = _FIRST.match(plain), _LAST.fullmatch(last) or _LABELLED.match(last)
     said = {found[1].casefold().capitalize() for found in places if found}
     # "Yes, no" gives two answers, and "No, it cannot be known" does.
-    one = len(said) == 1 and not (_BOTH.match(plain) or places[1] and _BOTH.match(last))
+    one = len(said) == 1 and not (_BOTH.match(plain) or (places[1] and _BOTH.match(last)))
     return ANSWERS.index(said.pop()) if one else UNPARSEABLE
 
 

@@ -228,7 +228,7 @@ def test_a_log_of_other_prompts_or_another_task_is_refused(perfect, tmp_path):
 def test_what_a_log_cannot_hold_is_given_again(tmp_path):
     theme = type("Parties", (type(find_theme("candy_party")),), {"name": "parties"})()
     log = run(tmp_path, lambda *asked: output("Yes."), theme=theme, n_samples=1)
-    with pytest.raises(InputError, match="theme .* is unknown"):
+    with pytest.raises(InputError, match=r"theme .* is unknown"):
         inspect_task.from_log(log.location)
     tasks, answers = inspect_task.from_log(log.location, theme=theme)
     assert tasks.tasks[0].story.theme is theme and all((grid == 1).all() for grid in answers)

@@ -75,7 +75,7 @@ def test_a_rate_is_a_probability(rate):
 
 
 def test_facts_that_are_withheld_are_no_task_for_a_noisy_one():
-    with pytest.raises(InputError, match="all facts must be told .* found '3 untold facts'"):
+    with pytest.raises(InputError, match=r"all facts must be told .* found '3 untold facts'"):
         noisy(0.1).answers(generate("candy_party", [3, 3], n_samples=2, withheld=0.6))
 
 

@@ -49,7 +49,9 @@ def test_items_of_an_index_have_people_and_noise_in_common_and_of_other_seeds_no
 
 def test_small_worlds_withhold_one_fact_at_each_level():
     for sizes in ((1, 2), (1, 3), (2, 2), (1, 4)):
-        told = {item(5, "candy_party", *sizes, withheld=w)["prompt"] for w in LEVELS["withheld"][1:]}
+        told = {
+            item(5, "candy_party", *sizes, withheld=w)["prompt"] for w in LEVELS["withheld"][1:]
+        }
         assert (len(told) == 1) == (sizes != (1, 4))
 
 
