@@ -82,7 +82,7 @@ def from_log(path: AnyPath, **changed: Any) -> tuple[Tasks, list[np.ndarray]]:
     """Read the tasks that a model was given, and its answers, from a log of the Inspect task.
 
     The tasks are generated again from the parameters in the log; `changed` replaces what it cannot
-    hold, such as a theme of your own. Prompts must match word for word, with an answer an epoch.
+    hold, such as a theme of your own. Prompts must match word for word, with one answer per epoch.
     """
     with reading(path):
         found = log.read_eval_log(str(path))

@@ -41,7 +41,7 @@ it is right, and how often a definite answer is given there instead, which is *o
 
 **Intervals** are percentiles of the bootstrap over samples [2]_: with few samples a world they are
 too narrow, and with one they have no width. Nor has that of a share of exactly 0 or 1: read it as
-"less than about 3 in n". Of yes and no, an unparseable answer counts as the wrong one, and is told.
+"less than about 3 in n". An unparseable answer counts as the wrong one of *yes* and *no*.
 
 References
 ----------
