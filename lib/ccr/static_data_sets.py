@@ -39,7 +39,7 @@ def static_tasks(name: str, seed: int = 0, **changed: Any) -> Tasks:
 
 
 def described(tasks: Tasks, **changed: Any) -> dict[str, Any]:
-    """Return a ``lib.book.publishing.Description`` of a set, less its command; see `static_tasks`."""
+    """Return a set's ``lib.book.publishing.Description``, less its command, as it is `changed`."""
     one = CONFIGURATIONS[tasks.name] | changed
     told = {
         "n_prompts": len(tasks),
