@@ -37,11 +37,11 @@ ANSWERS = {
     "coverage -p overlaps": {
         # To one study of the forty, which the last digits of another machine may move.
         "coverage_ipw_true": (40, 2.6, "hold the truth in about 40 % of the studies"),
-        "coverage_aipw": (32.5, 2.6, "for everybody in the two arms, in about a third"),
+        "coverage_aipw": (32.5, 2.6, "for everybody in the two arms, hold it in about a third"),
         "coverage_ipww_ato": (
             85,
             2.6,
-            "for *their* average in about 85 %; from 40 studies one knows",
+            "for *their* average, in about 85 %. From 40 studies one knows",
         ),
     },
     "exact_quantities -p n_per_bcc": {"global_pns": (0.000415, 5e-7, "and leaf is 0.000415;")},
