@@ -122,9 +122,9 @@ def _named(value: Any, run: Run, found: dict[str, str]) -> dict[str, str]:
             _named(part, run, found)
     text = os.path.expanduser(value) if isinstance(value, str) else ""  # as pandas does
     module = text.partition(":")[0].partition(".")[0]  # or package, in `my_estimators:MyLearner`
+    ends = [module, f"{module}.py"] if module and ":" in text else []
     places = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    places = places if module and ":" in text else []
-    modules = (os.path.join(one, end) for one in places for end in (module, f"{module}.py"))
+    modules = (os.path.join(place, end) for place in places for end in ends)
     for name in filter(None, (text, *modules)):
         # `os.path.exists` accepts any text, unlike that of Path.
         if name in found or not os.path.exists(os.path.join(run.folder, name)):

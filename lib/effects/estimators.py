@@ -190,9 +190,9 @@ def weighted_means(
     means, moves = [], np.empty(len(outcome))
     for arm in (0, 1):
         here = treatment == arm
-        each = weights[here].sum()
-        check(each > 0, "some subjects of each arm must have a weight above 0", each)
-        each = total or each
+        own = weights[here].sum()
+        check(own > 0, "some subjects of each arm must have a weight above 0", own)
+        each = total or own
         means.append(float(weights[here] @ outcome[here] / each))
         moves[here] = (2 * arm - 1) * (outcome[here] - (0 if total else means[-1])) / each
     return means, moves

@@ -38,7 +38,7 @@ from scipy.stats import rankdata
 
 from lib.effects.estimands import TILTS
 from lib.effects.intervals import NORMAL
-from lib.errors import check
+from lib.errors import check, check_once
 from lib.tables import number_text
 
 
@@ -171,8 +171,7 @@ def in_words(summary: pd.DataFrame, names: Mapping[str, str] = {}) -> pd.DataFra
     numbers = zip(summary["value"], summary["standard error"], strict=True)
     texts = [number_text(value, error, None if error > 0 else 2) for value, error in numbers]
     summary, rows = summary.replace({"estimator": names}), ["estimator", "estimand"]
-    twice = summary["estimator"][summary.duplicated([*rows, "metric"])].unique().tolist()
-    check(not twice, "names in words must differ", twice)
+    check_once("metric in words", summary[[*rows, "metric"]].itertuples(index=False, name=None))
     summary = summary.assign(text=texts)
     return summary.pivot_table("text", rows, "metric", "first", fill_value="", sort=False)
 

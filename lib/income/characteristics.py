@@ -9,7 +9,7 @@ import contextlib
 import pandas as pd
 
 from lib import ROOT
-from lib.errors import check, check_known, check_names
+from lib.errors import check, check_known, check_names, check_once
 from lib.tables import number_text
 
 #: The columns that name a fact; its value is in the column `value`.
@@ -57,7 +57,7 @@ def cohort(world: pd.DataFrame) -> pd.DataFrame:
         world[world["t"] == t].set_index("subject").drop(columns="t") for t in (0, 1, steps.max())
     )
     previous = {f"{name}_prev": before[name] for name in ("studies", "income")}
-    check(not (own := {*previous} & {*now}), "no variable may be called so in a cohort", [*own])
+    check_once("column of a cohort", [*now, *previous])
     # An income of two levels, 0 and 1, is a number, too.
     return now.assign(income=last["income"].astype(float, errors="ignore"), **previous)
 

@@ -19,7 +19,7 @@ from scipy.special import softmax
 
 from lib.effects.longitudinal import Panel, decided
 from lib.effects.study import MINIMAL_ADJUSTMENT
-from lib.errors import check, check_count, check_share
+from lib.errors import check_count, check_once, check_share
 from lib.income.mechanisms import STUDIES
 from lib.scm import Simulator
 from lib.scm.simulator import BLOCK
@@ -56,8 +56,7 @@ def draw_panels(
     """
     check_share("own", own)
     decided(regimes, decisions)  # refuse regimes here, before a world is drawn
-    taken = {"low-income", "propensity"} & {*simulator.kinds_}
-    check(not taken, "no variable may be called so in a panel", [*taken])
+    check_once("column of a panel", ["low-income", "propensity", *simulator.kinds_])
 
     def policy(now: pd.DataFrame, before: pd.DataFrame, noise: np.ndarray) -> np.ndarray:
         by_lot = own + (1 - own) * lottery(now, before).cumsum(axis=1)[:, :-1]

@@ -99,8 +99,8 @@ class World:
         for variable, what in do.items():
             check_known("do: variable", variable, kinds, limit=50)
             by_step = what if isinstance(what, Mapping) else {self.steps: what}
-            # All ranges without a step are equal.
-            check(range(0) not in (by_step or [range(0)]), f"do: {variable!r} needs a step", what)
+            some = bool(by_step) and range(0) not in by_step  # to which all empty ranges are equal
+            check(some, f"do: {variable!r} needs a step", what)
             for key, action in by_step.items():
                 for step in key if isinstance(key, range) else [key]:
                     rule = f"do: {variable!r} may be set only once at each step"

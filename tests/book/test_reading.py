@@ -128,11 +128,16 @@ def test_unknown_references_stay_as_they_are():
         assert read(role) == role
 
 
-def test_a_recorded_number_is_its_text_or_before_a_run_its_name():
+def glued(**data):
+    """What a cell shows that has recorded `error`, as these kinds of data."""
     prefix = "application/papermill.record/"
     mark = {"scrapbook": {"name": "error", "mime_prefix": prefix}}
-    data = {f"{prefix}text/plain": "'3.1 ± 0.2'", f"{prefix}application/json": "{}"}
-    shown = new_output("display_data", data, metadata=mark)
+    data = {f"{prefix}{kind}": content for kind, content in data.items()}
+    return new_output("display_data", data, metadata=mark)
+
+
+def test_a_recorded_number_is_its_text_or_before_a_run_its_name():
+    shown = glued(**{"text/plain": "'3.1 ± 0.2'", "application/json": "{}"})
     told = new_markdown_cell("It errs by {glue:text}`error`.")
     for outputs, said in [([shown], "3.1 ± 0.2"), ([], "`error`")]:
         cells = [new_code_cell(outputs=[*outputs, new_output("stream", text="more")]), told]
@@ -143,10 +148,8 @@ def test_a_recorded_number_is_its_text_or_before_a_run_its_name():
     ("given", "said"), [("3.5", "3.5"), ("<Figure size 640x480>", "`error`"), (None, "`error`")]
 )
 def test_what_others_have_glued_is_its_text_or_its_name(given, said):
-    prefix = "application/papermill.record/"
-    mark = {"scrapbook": {"name": "error", "mime_prefix": prefix}}
-    data = {f"{prefix}text/plain": given} if given else {f"{prefix}image/png": ""}
-    shown = new_code_cell(outputs=[new_output("display_data", data, metadata=mark)])
+    data = {"text/plain": given} if given else {"image/png": ""}
+    shown = new_code_cell(outputs=[glued(**data)])
     told = new_markdown_cell("It errs by {glue:text}`error`.")
     assert plain(new_notebook(cells=[shown, told])).cells[1].source == f"It errs by {said}."
 

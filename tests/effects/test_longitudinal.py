@@ -455,31 +455,25 @@ def test_regressions_know_earlier_decisions_that_nobody_names(decisions, adjustm
     assert ENTRANTS["g-computation"](even)["always"][0] == pytest.approx(2, abs=0.15)
 
 
-def test_the_decision_before_may_be_all_that_is_adjusted_for():
-    n, rng, rows = 4_000, np.random.default_rng(2), []
+@pytest.mark.parametrize(
+    ("seed", "decisions", "chance"),
+    [
+        (2, (1, 2), lambda t, before: (0.3 + 0.4 * before) * (t > 0)),
+        # At step 2, too, where no regime decides: what it does confounds step 3.
+        (4, (1, 3), lambda t, before: 0.2 + 0.6 * before * (t == 3)),
+    ],
+    ids=["a decision", "no decision"],
+)
+def test_what_was_taken_before_may_be_all_that_is_adjusted_for(seed, decisions, chance):
+    n, rng, rows = 4_000, np.random.default_rng(seed), []
     before, income = np.zeros(n, dtype=bool), rng.normal(size=n)
-    for t in range(3):
-        a = (rng.random(n) < 0.3 + 0.4 * before) & (t > 0)
+    for t in range(decisions[-1] + 1):
+        a = rng.random(n) < chance(t, before)
         income += 2 * a
         rows.append({"subject": np.arange(n), "t": t, "a": a, "y": income.copy()})
         before = a
     table, regimes = pd.concat(map(pd.DataFrame, rows)), {"never": False, "always": True}
-    panel = Panel(table, (1, 2), regimes, ["a_prev"], treatment="a", outcome="y")
-    for name in ("g-computation", "aipw", "ipw", "regression-all"):
-        gain, error = ENTRANTS[name](panel)["always"]
-        assert abs(gain - 4) < 3 * error < 0.4
-
-
-def test_what_was_taken_at_a_step_without_a_decision_is_a_covariate():
-    n, rng, rows = 4_000, np.random.default_rng(4), []
-    before, income = np.zeros(n, dtype=bool), rng.normal(size=n)
-    for t in range(4):
-        a = rng.random(n) < 0.2 + 0.6 * before * (t == 3)
-        income += 2 * a  # at step 2, too, where no regime decides: what it does confounds step 3
-        rows.append({"subject": np.arange(n), "t": t, "a": a, "y": income.copy()})
-        before = a
-    table, regimes = pd.concat(map(pd.DataFrame, rows)), {"never": False, "always": True}
-    panel = Panel(table, (1, 3), regimes, ["a_prev"], treatment="a", outcome="y")
+    panel = Panel(table, decisions, regimes, ["a_prev"], treatment="a", outcome="y")
     for name in ("g-computation", "aipw", "ipw", "regression-all"):
         gain, error = ENTRANTS[name](panel)["always"]
         assert abs(gain - 4) < 3 * error < 0.4

@@ -216,6 +216,14 @@ def test_candidates_learn_from_one_half_and_are_scored_on_the_other(world):
     assert drawn[0].loc["s", "R²"] != drawn[1].loc["s", "R²"], "seeds reach the candidates"
 
 
+def few_of(world):
+    """A study of four hundred of its subjects."""
+    x, a, y, tau = (part[:400] for part in world[:4])
+    seen = pd.DataFrame(x, columns=["x0", "x1"]).assign(taken=np.where(a == 1, "yes", "no"), y=y)
+    names = {"adjustment": ["x0", "x1"], "arms": ("no", "yes"), "treatment": "taken"}
+    return read_study(seen, seen, seen, outcome="y", truth=tau, **names)
+
+
 MINE = """
 class Claims:
     def fit(self, covariates, treatment, outcome):
@@ -229,10 +237,7 @@ class Claims:
 def test_what_a_class_of_ones_own_gave_is_not_remembered(world, tmp_path, monkeypatch):
     """After an edit of the class, its old effects would stand beside its new name."""
     monkeypatch.syspath_prepend(tmp_path)
-    x, a, y, tau = (part[:400] for part in world[:4])
-    seen = pd.DataFrame(x, columns=["x0", "x1"]).assign(taken=np.where(a == 1, "yes", "no"), y=y)
-    names = {"adjustment": ["x0", "x1"], "arms": ("no", "yes"), "treatment": "taken"}
-    study = read_study(seen, seen, seen, outcome="y", truth=tau, **names)
+    study = few_of(world)
     candidates = {"estimators": {"mine": {"estimator": "my_claims:Claims"}}}
     scores = []
     for factor in ("1.0", "10.0"):
@@ -246,10 +251,7 @@ def test_what_a_class_of_ones_own_gave_is_not_remembered(world, tmp_path, monkey
 
 
 def test_a_study_without_truth_and_a_candidate_without_effects_are_refused_before_any_fit(world):
-    x, a, y, tau = (part[:400] for part in world[:4])
-    seen = pd.DataFrame(x, columns=["x0", "x1"]).assign(taken=np.where(a == 1, "yes", "no"), y=y)
-    names = {"adjustment": ["x0", "x1"], "arms": ("no", "yes"), "treatment": "taken"}
-    study = read_study(seen, seen, seen, outcome="y", truth=tau, **names)
+    study = few_of(world)
     averages = {"estimators": {"w": {"estimator": "IPWEstimator", "base_estimator": ["lr"]}}}
     with pytest.raises(InputError, match=r"effects of single subjects: found \['w'\]"):
         trial(study, averages)

@@ -163,7 +163,7 @@ def test_what_is_no_share_or_no_number_of_panels_is_refused(simulator, broken, r
 def test_a_variable_called_as_a_column_of_a_panel_is_refused(simulator, name):
     mine = copy.copy(simulator)
     mine.kinds_ = simulator.kinds_ | {name: None}
-    rule = rf"no variable may be called so in a panel: found \['{name}'\]"
+    rule = f"each column of a panel may be given only once: found '{name}'"
     with pytest.raises(InputError, match=rule):
         next(draw_panels(mine, REGIMES, 10))
 
